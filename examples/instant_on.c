@@ -1,14 +1,14 @@
 /*
- * instant_on.c - a process that prints what it knows of its fabric at its first line, before anything was
- * sent: its coordinates, its endpoints, the ranks below its switches, and the planes of its job. With nothing
- * but the PMIx library.
+ * instant_on.c - a process that prints its fabric data at its start, before any message was sent: its
+ * coordinates, its endpoints, the ranks below its switches, and the planes of its job. It needs the PMIx
+ * library only.
  */
 #include <pmix.h>
 #include <stdio.h>
 
 static pmix_proc_t self;
 
-/* What this process was told; nobody is asked. */
+/* Return a value of this process's launch information; no request is sent. */
 static pmix_value_t *known(pmix_rank_t rank, const char *key)
 {
     pmix_value_t *value = NULL;
@@ -46,6 +46,6 @@ int main(void)
         printf(" endpoint %s", ((pmix_endpoint_t *)endpoints->data.darray->array)[i].endpt.bytes);
     if (peers != NULL)
         print_peers(peers->data.darray);
-    puts(planes == NULL ? " knows nothing of a fabric" : "");
+    puts(planes == NULL ? " has no fabric information" : "");
     return PMIx_Finalize(NULL, 0) == PMIX_SUCCESS ? 0 : 1;
 }

@@ -1,15 +1,15 @@
 /*
- * launcher.c - the starter of a job and the daemon of each of its nodes, with nothing but the PMIx library:
- * which calls a launcher makes, and in which order, so that processes know their fabric at their first line.
+ * launcher.c - the starter of a job and the daemon of each of its nodes, with the PMIx library only: the
+ * calls of a launcher, and their order, so that processes have the fabric's data at their start.
  *
  *   launcher AGENT NODE[,NODE...] ENDPOINTS PER_NODE PROGRAM [ARGUMENT...]
  *
  *   launcher ssh node1,node2 2 8 /opt/bin/instant_on
  *
- * Each process gets so many endpoints on each of its devices. The starter runs `AGENT NODE launcher -d ...`
- * for each node; with the agent "-" all run on this host. A daemon ends its part of the job when its input
- * ends, whoever closed that. A real launcher also gives processes time to end, hands its own input to one
- * of them, and answers all that they ask of their server.
+ * Each process gets ENDPOINTS endpoints on each of its devices. The starter runs `AGENT NODE launcher -d ...`
+ * for each node; with the agent "-" all run on this host. A daemon ends its part of the job when its input is
+ * closed, by whatever cause. A real launcher also gives processes time to end, passes its own input to one of
+ * them, and answers all their requests to the server.
  */
 #include <fcntl.h>
 #include <pmix.h>
@@ -29,7 +29,7 @@ extern char **environ;
 static pmix_nspace_t job;
 static uint32_t per_node;
 
-/* Of the library, and of the system, whose -1 is PMIX_ERROR. */
+/* Of the PMIx library, and of the system, whose -1 is PMIX_ERROR. */
 static void check(const char *what, pmix_status_t status)
 {
     if (status >= 0 || status == PMIX_OPERATION_SUCCEEDED)
@@ -38,11 +38,11 @@ static void check(const char *what, pmix_status_t status)
     exit(1);
 }
 
-/* A child, which the kernel kills should this process be killed. */
+/* Start a child, which the kernel kills if this process is killed. */
 static void start(char **program, char **env, int input, pid_t group)
 {
     const pid_t pid = fork();
-    setpgid(pid, group); /* in both of them: whoever is first */
+    setpgid(pid, group); /* in both processes, because either may be first */
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         dup2(input, 0);
@@ -92,7 +92,7 @@ static void set_up(const char *nodes, uint32_t size, size_t endpoints)
     PMIX_INFO_LOAD(&info[2], PMIX_JOB_SIZE, &size, PMIX_UINT32);
     PMIX_INFO_LOAD(&info[3], PMIX_SETUP_APP_ALL, NULL, PMIX_BOOL);
     PMIX_INFO_LOAD(&network, PMIX_ALLOC_FABRIC_ENDPTS, &endpoints, PMIX_SIZE);
-    PMIX_INFO_REQUIRED(&network); /* rather no job than one without them */
+    PMIX_INFO_REQUIRED(&network); /* no job rather than one without them */
     PMIX_INFO_LOAD(&info[4], PMIX_ALLOC_FABRIC, &wanted, PMIX_DATA_ARRAY);
     sem_init(&is_set_up, 0, 0);
     CHECK(PMIx_server_setup_application(job, info, endpoints > 0 ? 5 : 4, on_setup, NULL));
@@ -109,13 +109,13 @@ static int run_job(char **argv)
         n += *at == ',';
     int *inputs = calloc(n, sizeof(*inputs)), ends[2];
     snprintf(job, sizeof(job), "launcher.%d", (int)getpid());
-    signal(SIGPIPE, SIG_IGN); /* a daemon that is gone is seen by its status */
+    signal(SIGPIPE, SIG_IGN); /* the loss of a daemon is seen by its status */
     CHECK(PMIx_server_init(&module, NULL, 0));
     set_up(nodes, n * per_node, strtoul(argv[3], NULL, 10));
     memcpy(argv, (char *[]){argv[1], "NODE", argv[0], "-d"}, 4 * sizeof(*argv)); /* PER_NODE PROGRAM ... */
     for (uint32_t i = 0; i < n; i++) {
         argv[1] = strsep(&nodes, ",");
-        CHECK(pipe2(ends, O_CLOEXEC)); /* no daemon may have the input of another one */
+        CHECK(pipe2(ends, O_CLOEXEC)); /* no daemon may inherit the input of another one */
         start(strcmp(argv[0], "-") == 0 ? argv + 2 : argv, environ, ends[0], getpgrp());
         close(ends[0]);
         inputs[i] = ends[1];
@@ -173,7 +173,7 @@ static int run_node(char **program)
     int status = 0;
     if (scanf("%255s %255s %u %zu%*c", job, here, &first, &size) != 4)
         check("standard input", PMIX_ERR_UNPACK_FAILURE);
-    PMIX_INFO_LOAD(&name, PMIX_HOSTNAME, here, PMIX_STRING); /* as the job's map has it */
+    PMIX_INFO_LOAD(&name, PMIX_HOSTNAME, here, PMIX_STRING); /* as in the job's map */
     CHECK(PMIx_server_init(&module, &name, 1));
     register_job(size);
     CHECK(watcher = fork());
@@ -201,7 +201,7 @@ static int run_node(char **program)
     if (status != 0 && pid != watcher)
         fprintf(stderr, "launcher: %s: process %d ends with status %d, signal %d\n", here, (int)pid,
                 WEXITSTATUS(status), WTERMSIG(status));
-    kill(-watcher, SIGKILL); /* and with it all processes, and what these have started */
+    kill(-watcher, SIGKILL); /* and with it all processes and their children */
     return status != 0;
 }
 
@@ -215,7 +215,7 @@ int main(int argc, char **argv)
         return 2;
     }
     const int failed = is_daemon ? run_node(argv + 3) : run_job(argv);
-    PMIx_server_deregister_nspace(job, NULL, NULL); /* the starter's gives the endpoints back */
+    PMIx_server_deregister_nspace(job, NULL, NULL); /* the starter's call releases the endpoints */
     PMIx_server_finalize();
     return failed;
 }

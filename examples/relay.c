@@ -1,11 +1,11 @@
 /*
- * relay.c - a PMIx server that starts a program and hands what this asks of the fabric on to fabricd:
- * libpmixfab does that, in the lines marked "fabric". The rest is what any server has.
+ * relay.c - a PMIx server that starts a program and forwards the program's fabric requests to fabricd:
+ * libpmixfab does that, in the lines marked "fabric". The rest is needed in any server.
  *
  *   relay SCHEDULER PROGRAM [ARGUMENT...]
  *
- * SCHEDULER: fabricd's PMIx URI, or its run directory on this host. The status is the program's.
- * LD_PRELOAD=libpmix-guard.so lets this library pass on the directives of PMIx_Fabric_register, too.
+ * SCHEDULER: fabricd's PMIx URI, or its run directory on this host. The exit status is the program's.
+ * LD_PRELOAD=libpmix-guard.so lets the PMIx library also forward the directives of PMIx_Fabric_register.
  */
 #include <pmix.h>
 #include <pmix_server.h>
@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "pmixfab.h" /* fabric; behind pmix_server.h */
+#include "pmixfab.h" /* fabric; after pmix_server.h */
 
 extern char **environ;
 
@@ -40,7 +40,7 @@ static int run(char **args)
     char **env = NULL;
     int status = -1;
     PMIX_PROC_CONSTRUCT(&client);
-    snprintf(client.nspace, sizeof(client.nspace), "relay.%d", (int)getpid()); /* no other server has it */
+    snprintf(client.nspace, sizeof(client.nspace), "relay.%d", (int)getpid()); /* no other server uses it */
     client.rank = 0;
     check("register_nspace", PMIx_server_register_nspace(client.nspace, 1, NULL, 0, NULL, NULL));
     check("register_client", PMIx_server_register_client(&client, geteuid(), getegid(), NULL, NULL, NULL));
@@ -71,7 +71,7 @@ int main(int argc, char **argv)
     }
     check("PMIx_server_init", PMIx_server_init(&module, NULL, 0));
     pmixfab_set_log(log_line, stderr);              /* fabric */
-    const int failed = pmixfab_relay_open(argv[1]); /* fabric: returns also while fabricd is not there yet */
+    const int failed = pmixfab_relay_open(argv[1]); /* fabric: also succeeds while fabricd is not there yet */
     if (failed != 0)
         fprintf(stderr, "relay: %s\n", pmixfab_strerror(failed));
     const int status = failed != 0 ? 1 : run(argv + 2);

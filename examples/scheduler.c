@@ -1,10 +1,11 @@
 /*
- * scheduler.c - places jobs where their nodes are near to each other, also after the fabric has changed. With
- * nothing but the PMIx library, whose components answer from the run directory of this host's fabricd.
+ * scheduler.c - place jobs on nodes that are near to each other, also after changes of the fabric. It needs
+ * the PMIx library only, whose components answer from the run directory of this host's fabricd.
  *
  *   scheduler NODE...
  *
- * Each number that it reads is a job: so many of these nodes it needs. The answer is a line with their names.
+ * Each number that it reads is a job, the number of nodes that it needs. The answer is a line with their
+ * names.
  */
 #include <pmix.h>
 #include <pmix_server.h>
@@ -12,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define NO_PATH UINT16_MAX /* so the matrix says it */
+#define NO_PATH UINT16_MAX /* value in the matrix */
 
 static pmix_fabric_t fabric;
 static atomic_int changed;
@@ -43,7 +44,7 @@ static void on_update(size_t handler, pmix_status_t what, const pmix_proc_t *sou
     done(PMIX_SUCCESS, NULL, 0, NULL, NULL, with);
 }
 
-/* That of the node's first device that is up; SIZE_MAX: there is none. */
+/* Return the row of the node's first device that is up; SIZE_MAX: there is none. */
 static size_t row_of(char *node)
 {
     char *keys[] = {PMIX_FABRIC_DEVICES, NULL};
@@ -65,7 +66,9 @@ static size_t row_of(char *node)
     return row;
 }
 
-/* The first so many that are around one of the nodes, within the least cost at which there are so many. */
+/*
+ * Print the first `count` nodes around one of the nodes, within the lowest cost at which there are so many.
+ */
 static void place(char **nodes, size_t n_nodes, size_t count)
 {
     const uint16_t *costs = find(fabric.info, fabric.ninfo, PMIX_FABRIC_COST_MATRIX)->data.ptr;
@@ -106,7 +109,7 @@ int main(int argc, char **argv)
     PMIX_FABRIC_CONSTRUCT(&fabric);
     check("PMIx_Fabric_register", PMIx_Fabric_register(&fabric, NULL, 0));
     while (scanf("%zu", &count) == 1) {
-        if (atomic_exchange(&changed, 0)) /* until here the matrix stays as it was */
+        if (atomic_exchange(&changed, 0)) /* until here the matrix does not change */
             check("PMIx_Fabric_update", PMIx_Fabric_update(&fabric));
         place(argv + 1, (size_t)argc - 1, count);
     }

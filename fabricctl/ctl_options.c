@@ -1,6 +1,4 @@
-/*
- * ctl_options.c - the command line: what there is, what was asked, what values mean, and the help.
- */
+/* ctl_options.c - the command line: commands, options, values of options, and the help. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -21,7 +19,7 @@
 #include "topo/base/formats.h"
 #include "topo/base/nearest_words.h"
 
-/* ---- what the values of options mean ---- */
+/* ---- values of options ---- */
 
 static enum ctl_exit set_format(struct ctl *ctl, const char *text)
 {
@@ -41,12 +39,14 @@ static enum ctl_exit set_json(struct ctl *ctl, const char *text)
     return CTL_DONE;
 }
 
-/* --values, for completion: a line for each value that an option ("--format") or the arguments of a command
- * ("show") can have. */
+/*
+ * Print the values that an option ("--format") or the arguments of a command ("show") can have, one a line,
+ * for completion (--values).
+ */
 static void print_value(const char *name, void *cbdata)
 {
     (void)cbdata;
-    if (strpbrk(name, " \t'\"\\$`") == NULL) /* which a shell would take for something else */
+    if (strpbrk(name, " \t'\"\\$`") == NULL) /* a shell would interpret these characters */
         puts(name);
 }
 
@@ -92,8 +92,10 @@ static enum ctl_exit set_limit(struct ctl *ctl, const char *text)
     return CTL_DONE;
 }
 
-/* A number with s, m, h or d behind it; of seconds without. What is too much for a number is the most that
- * there is: who is asked knows his bound, and tells it. */
+/*
+ * Read a number followed by s, m, h or d; seconds without. A number that is too large becomes the maximum:
+ * the receiver knows its limit and reports it.
+ */
 static bool read_time(const char *text, uint32_t *seconds)
 {
     static const char units[] = "smhd";
@@ -119,7 +121,7 @@ static enum ctl_exit set_time(struct ctl *ctl, const char *text)
                : ctl_usage("not a time: --for %s: give a number with s, m, h or d behind it, as 4h", text);
 }
 
-/* "2h" ago, or a date with or without a time, of UTC. */
+/* Read "2h" (ago), or a date with or without a time, in UTC. */
 static enum ctl_exit set_since(struct ctl *ctl, const char *text)
 {
     static const char *const forms[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"};
@@ -147,18 +149,18 @@ static enum ctl_exit set_severity(struct ctl *ctl, const char *text)
                : ctl_usage("no such severity: --severity %s: there are error, warning and notice", text);
 }
 
-/* ---- the command line: what there is, what was asked, and the help ---- */
+/* ---- the command line: commands, options, and the help ---- */
 
-/* Options, in the order of the help. Those without a short form have letters that are in no optstring. */
+/* Options, in the order of the help. Options without a short form have letters that are in no optstring. */
 #define SHORT_OPTIONS "hVo:fn:lqj"
 
 struct option_of {
     char letter;
     const char *name;
-    const char *value; /* as the help shows it; NULL: it takes none */
+    const char *value; /* as the help shows it; NULL: the option takes no value */
     const char *text;
-    size_t offset; /* in struct ctl: of a text, or without value of a bool */
-    enum ctl_exit (*set)(struct ctl *ctl, const char *value); /* where it is neither */
+    size_t offset; /* in struct ctl: of a text, or of a bool for an option without a value */
+    enum ctl_exit (*set)(struct ctl *ctl, const char *value); /* for options that are neither */
 };
 
 #define AT(field) offsetof(struct ctl, field), NULL
@@ -221,11 +223,11 @@ static const struct option_of all_options[] = {
      AT(values)},
 };
 
-/* Options that mean something else for one command. */
+/* Options with another meaning for one command. */
 static const struct {
     const char *of;
     char letter;
-    const char *text, *name, *value; /* NULL: as others have it */
+    const char *text, *name, *value; /* NULL: as for other commands */
 } other_words[] = {
     {"matrix", 'o', "write a file for numpy.load(); - means standard output", NULL, NULL},
     {"check", 'A', "include findings that follow from another one, such as the hosts of a dead leaf", NULL,
@@ -253,13 +255,13 @@ static const struct option_of *option_by_letter(int letter)
 
 static const struct command {
     const char *name;
-    const char *args;    /* as the usage shows them */
+    const char *args;    /* as in the usage line */
     const char *summary; /* one line */
-    const char *options; /* letters of the options that it takes beside the global ones */
+    const char *options; /* letters of its options besides the global ones */
     int min_args, max_args;
     enum ctl_exit (*run)(const struct ctl *ctl);
-    const char *none;  /* the line for a table without rows; NULL: none */
-    const char *group; /* the heading of the help that begins with this command; NULL: none */
+    const char *none;  /* line that replaces a table without rows; NULL: none */
+    const char *group; /* heading of the help that begins with this command; NULL: none */
 } commands[] = {
     {"status", "", "what fabricd serves, how fresh it is, and the number of findings", "k", 0, 0, ctl_status,
      NULL, "See the fabric"},
@@ -341,10 +343,10 @@ static const char *words_for_none(const struct ctl *ctl, const struct command *c
 {
     return command->none != NULL && ctl->down ? "nothing is down or missing"
            : ctl->n_args == 0                 ? command->none
-                                              : NULL; /* a name that nothing has is a message */
+                                              : NULL; /* an unknown name gives a message instead */
 }
 
-/* By its whole name, or by the beginning of one; NULL: told. */
+/* Return the command of this name, or the only one that begins like it; NULL: with a message. */
 static const struct command *find_command(const char *name)
 {
     const struct command *found = NULL;
@@ -373,7 +375,7 @@ static const struct command *find_command(const char *name)
     return n == 1 ? found : NULL;
 }
 
-/* An option as this command has it. */
+/* Return an option with the texts of this command. */
 static struct option_of option_of_command(const struct command *command, const struct option_of *option)
 {
     struct option_of own = *option;
@@ -426,7 +428,7 @@ static enum ctl_exit print_help(const struct command *command)
     return CTL_DONE;
 }
 
-/* seen: letters of the options so far, with room for all. */
+/* Set an option. seen: letters of the options so far, with room for all. */
 static enum ctl_exit set_option(struct ctl *ctl, char *seen, int letter, const char *value)
 {
     const struct option_of *option = option_by_letter(letter);
@@ -457,7 +459,10 @@ static enum ctl_exit no_such_option(const char *word)
                : ctl_usage("no such option: %s: see fabricctl --help", word);
 }
 
-/* Options of argv[1..]; `shortform` begins with + to stop at the first argument. optind is where they end. */
+/*
+ * Read the options of argv[1..]; `shortform` begins with + to stop at the first argument. optind is the end
+ * of the options.
+ */
 static enum ctl_exit read_options(struct ctl *ctl, char *seen, int argc, char **argv, const char *shortform)
 {
     struct option long_options[N_OPTIONS + N_OTHER_WORDS + 1] = {0};
@@ -492,7 +497,7 @@ static enum ctl_exit read_options(struct ctl *ctl, char *seen, int argc, char **
     return status;
 }
 
-/* Is every option one that the command has, and are there as many arguments as it takes? */
+/* Check that the command has every given option, and the number of arguments. */
 static enum ctl_exit check_usage(const struct ctl *ctl, const char *seen, const struct command *command)
 {
     for (const char *p = seen; *p != '\0'; p++) {
@@ -515,7 +520,7 @@ static enum ctl_exit check_usage(const struct ctl *ctl, const char *seen, const 
     return CTL_DONE;
 }
 
-/* A program that starts without descriptors 0 to 2 would take its first file for one of them. */
+/* Open descriptors 0 to 2 if the caller closed them: else the first opened file would become one of them. */
 static void open_standard_streams(void)
 {
     for (int fd = 0; fd <= 2; fd++)
@@ -571,7 +576,7 @@ int ctl_main(int argc, char **argv)
     enum ctl_exit status;
     open_standard_streams();
     setlocale(LC_CTYPE, "");
-    /* a reader that left and a file grown too large are failures to tell, not ways to die */
+    /* a closed pipe and a file that grows too large are reported as failures and do not kill the process */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     ctl_source_log();

@@ -1,6 +1,4 @@
-/*
- * main.c - fabricctl, what an operator types. Everything else is in a library that tests can link.
- */
+/* main.c - fabricctl, the operator's command. All other code is in a library that tests can link. */
 #include "fabricctl/core/ctl.h"
 
 int main(int argc, char **argv)

@@ -1,32 +1,35 @@
-/*
- * pmixfab.h - typed access to what fabricd knows about a fabric.
+/**
+ * \file pmixfab.h
+ * Read the fabric planes that fabricd publishes: costs, devices, switches, groups, coordinates.
  *
- * Life cycle
- *   A `struct pmixfab` is one published snapshot of one fabric plane. It is immutable: open it, ask it,
- *   close it. When the fabric changes, open the next one; the old one stays valid until it is closed.
- *   It can be opened from a daemon's run directory, from a file, from memory, or over PMIx.
+ * \par Life cycle
+ * A `struct pmixfab` is one published snapshot of one fabric plane. It never changes: open it, call the
+ * functions below, close it. When the fabric changes, open the next snapshot; the old one stays valid until
+ * it is closed. A snapshot is opened from a daemon's run directory, from a file, from memory or over PMIx.
  *
- * Threads
- *   Any number of threads may ask one handle at the same time. Close it when all of them are done.
- *   The functions that talk PMIx may be called from any thread but PMIx's own progress thread (that is:
- *   not from a PMIx callback or event handler).
+ * \par Threads
+ * Any number of threads may read one handle at the same time. Close it after the last of them has finished.
+ * The functions that use PMIx may be called from any thread except PMIx's own progress thread, that is, not
+ * from a PMIx callback or event handler.
  *
- * Ownership
- *   Strings and arrays handed out by reference belong to the handle and live until it is closed.
- *   What the caller passes in stays the caller's.
+ * \par Ownership
+ * Strings and arrays returned by reference belong to the handle and are valid until it is closed. Arguments
+ * stay the caller's.
  *
- * Structs
- *   A later version may append members to a struct that a function fills. So such a function is told the size
- *   of the caller's (pmixfab_plane() passes it on to pmixfab_plane_sized()), and never writes more than that.
- *   What the caller's version of the struct has and the library's has not becomes zero. `struct pmixfab_end`
- *   stays as it is.
+ * \par Structs
+ * A later version of the library may append members to a struct that a function fills. Such a function
+ * therefore takes the size of the caller's struct (pmixfab_plane() passes it to pmixfab_plane_sized()) and
+ * never writes more than that. Members that the library does not have become zero. `struct pmixfab_end` never
+ * grows.
  *
- * Errors
- *   0 or a negative code of `enum pmixfab_err`; outputs are untouched on error unless a function says
- *   otherwise. Null pointers and impossible numbers give PMIXFAB_ERR_INVAL, never a crash. The library
- *   prints nothing: install a log callback to read the reasons.
+ * \par Errors
+ * Functions return 0 or a negative code of enum pmixfab_err. On error the outputs are unchanged, unless a
+ * function states otherwise. Null pointers and numbers out of range return #PMIXFAB_ERR_INVAL and never
+ * crash. The library prints nothing; pmixfab_set_log() installs a callback for its messages.
  *
- * PMIx Standard: chapter "Fabric Support Definitions". No PMIx header is needed to include this one.
+ * \par Standard
+ * PMIx Standard, chapter "Fabric Support Definitions". A name in square brackets is the standard's attribute
+ * for the same value. No PMIx header is needed to include this one.
  */
 #ifndef PMIXFAB_H
 #define PMIXFAB_H
@@ -38,357 +41,693 @@
 extern "C" {
 #endif
 
+/**
+ * \defgroup general Version, errors, log
+ * @{
+ */
+
+/** Version of this header, "MAJOR.MINOR.PATCH". */
 #define PMIXFAB_VERSION "0.1.0"
-/* The same as a number that #if compares: a byte each, 0xMMmmpp. */
+/** Version as a number for the preprocessor: one byte for each part, 0xMMmmpp. */
 #define PMIXFAB_VERSION_NUMBER 0x000100
 
-/* Every error of the library, of fabricd and of fabricctl. */
+/** All error codes of the library, of fabricd and of fabricctl. */
 enum pmixfab_err {
-    PMIXFAB_OK = 0,
-    PMIXFAB_ERR_INVAL = -1,       /* an argument is null, zero or out of range */
-    PMIXFAB_ERR_NOMEM = -2,       /* out of memory */
-    PMIXFAB_ERR_IO = -3,          /* the operating system refused a read, write, map or connect */
-    PMIXFAB_ERR_NOTFOUND = -4,    /* no such plane, device, host, switch, file or key */
-    PMIXFAB_ERR_SYNTAX = -5,      /* a text is not in the form it should have */
-    PMIXFAB_ERR_CONFLICT = -6,    /* an input contradicts itself */
-    PMIXFAB_ERR_RANGE = -7,       /* a number or a size is beyond what is possible */
-    PMIXFAB_ERR_TRUNCATED = -8,   /* the data end too early */
-    PMIXFAB_ERR_FOREIGN = -9,     /* the data are of another kind or another byte order */
-    PMIXFAB_ERR_OLDER = -10,      /* the data are of a format version no longer read */
-    PMIXFAB_ERR_NEWER = -11,      /* the data are of a format version not known yet */
-    PMIXFAB_ERR_CORRUPT = -12,    /* a checksum does not match, or the content is inconsistent */
-    PMIXFAB_ERR_BUSY = -13,       /* somebody else holds it */
-    PMIXFAB_ERR_PERM = -14,       /* the caller may not do that */
-    PMIXFAB_ERR_TIMEOUT = -15,    /* it took longer than allowed */
-    PMIXFAB_ERR_UNREACH = -16,    /* the daemon cannot be reached */
-    PMIXFAB_ERR_PARTIAL = -17,    /* only a part of the fabric answered */
-    PMIXFAB_ERR_UNSUPPORTED = -18 /* not built in, or not offered by the other side */
+    PMIXFAB_OK = 0,               /**< success */
+    PMIXFAB_ERR_INVAL = -1,       /**< an argument is null, zero or out of range */
+    PMIXFAB_ERR_NOMEM = -2,       /**< out of memory */
+    PMIXFAB_ERR_IO = -3,          /**< the operating system refused a read, write, map or connect */
+    PMIXFAB_ERR_NOTFOUND = -4,    /**< no such plane, device, host, switch, file or key */
+    PMIXFAB_ERR_SYNTAX = -5,      /**< a text does not have the required form */
+    PMIXFAB_ERR_CONFLICT = -6,    /**< an input contradicts itself */
+    PMIXFAB_ERR_RANGE = -7,       /**< a number or size is out of range, or a buffer is too small */
+    PMIXFAB_ERR_TRUNCATED = -8,   /**< the data end too early */
+    PMIXFAB_ERR_FOREIGN = -9,     /**< the data are of another kind or another byte order */
+    PMIXFAB_ERR_OLDER = -10,      /**< the data have a format version that is no longer read */
+    PMIXFAB_ERR_NEWER = -11,      /**< the data have a format version newer than this library reads */
+    PMIXFAB_ERR_CORRUPT = -12,    /**< a checksum does not match, or the content is inconsistent */
+    PMIXFAB_ERR_BUSY = -13,       /**< in use already */
+    PMIXFAB_ERR_PERM = -14,       /**< the caller has no permission */
+    PMIXFAB_ERR_TIMEOUT = -15,    /**< no result within the allowed time */
+    PMIXFAB_ERR_UNREACH = -16,    /**< the daemon cannot be reached */
+    PMIXFAB_ERR_PARTIAL = -17,    /**< only a part of the fabric answered */
+    PMIXFAB_ERR_UNSUPPORTED = -18 /**< not built in, or not offered by the other side */
 };
 
-/* The name of a code in words, never NULL. The string is static. */
+/**
+ * Return the description of an error code.
+ *
+ * \param err a code of enum pmixfab_err
+ * \return a static string, never NULL
+ */
 const char *pmixfab_strerror(int err);
 
-/* The library's version, "MAJOR.MINOR.PATCH". */
+/**
+ * Return the version of the loaded library.
+ *
+ * \return a static string, "MAJOR.MINOR.PATCH"
+ */
 const char *pmixfab_version(void);
 
-/* Levels of the log callback. */
-enum pmixfab_level { PMIXFAB_LOG_ERROR = 0, PMIXFAB_LOG_WARNING, PMIXFAB_LOG_INFO, PMIXFAB_LOG_DEBUG };
+/** Severity of a log message. */
+enum pmixfab_level {
+    PMIXFAB_LOG_ERROR = 0, /**< a call failed */
+    PMIXFAB_LOG_WARNING,   /**< something was skipped or is not as expected */
+    PMIXFAB_LOG_INFO,      /**< an event of normal operation */
+    PMIXFAB_LOG_DEBUG      /**< details */
+};
 
-/* Gets one line without newline. May be called from any thread that uses the library. */
+/**
+ * A log callback. Any thread that uses the library may call it; the library holds no lock meanwhile.
+ *
+ * \param level  severity of the message
+ * \param line   the message, one line without newline, valid during the call
+ * \param cbdata the pointer given to pmixfab_set_log()
+ */
 typedef void (*pmixfab_log_fn)(enum pmixfab_level level, const char *line, void *cbdata);
 
-/* Install the process's log callback; NULL (the start) is silence. */
+/**
+ * Install the log callback of this process. At the start there is none, and messages are dropped.
+ *
+ * \param fn     the callback; NULL removes it
+ * \param cbdata a pointer that each call of `fn` receives
+ */
 void pmixfab_set_log(pmixfab_log_fn fn, void *cbdata);
 
+/** @} */
 /* ------------------------------------------------------------------------------------------------ */
+/**
+ * \defgroup snapshots Open a snapshot, watch a run directory
+ * @{
+ */
 
-/* One snapshot of one plane. */
+/** One snapshot of one plane. */
 struct pmixfab;
 
-#define PMIXFAB_MAX_DIMS 4      /* no coordinate has more numbers */
-#define PMIXFAB_NO_PATH  65535u /* the cost between devices that cannot reach each other */
+#define PMIXFAB_MAX_DIMS 4      /**< largest number of values in a coordinate */
+#define PMIXFAB_NO_PATH  65535u /**< cost between devices without a path */
 
-/*
- * Open the snapshot of `plane` (a plane's name, or NULL for the default plane) from the run directory of
- * a fabricd on this host (NULL: /run/fabricd). Maps the file and validates it wholly before it returns.
- * The daemon need not be running. *out is NULL on error.
+/**
+ * Open a plane's snapshot from the run directory of a fabricd on this host.
+ *
+ * The call maps the file and validates all of it before it returns. The daemon need not be running. If the
+ * file is damaged and the daemon runs, the call asks the daemon to write the file again and waits up to 0.5
+ * s.
+ *
+ * \param rundir the run directory; NULL: /run/fabricd
+ * \param plane  name of the plane; NULL: the default plane
+ * \param out    becomes the handle, to be closed with pmixfab_close(); NULL on error
+ * \return 0 or an error code.
+ *   #PMIXFAB_ERR_NOTFOUND: no such directory, or no such plane in it.
+ *   #PMIXFAB_ERR_PERM: no permission to read it.
+ *   #PMIXFAB_ERR_CONFLICT: the file holds another plane than its name says.
+ *   #PMIXFAB_ERR_TRUNCATED, #PMIXFAB_ERR_FOREIGN, #PMIXFAB_ERR_OLDER, #PMIXFAB_ERR_NEWER,
+ *   #PMIXFAB_ERR_CORRUPT: the file is not a snapshot that this library reads.
  */
 int pmixfab_open_rundir(const char *rundir, const char *plane, struct pmixfab **out);
 
-/* Open one snapshot file. As above. */
+/**
+ * Open one snapshot file. The call maps the file and validates all of it before it returns.
+ *
+ * \param path the file
+ * \param out  becomes the handle, to be closed with pmixfab_close(); NULL on error
+ * \return 0 or an error code, as pmixfab_open_rundir()
+ */
 int pmixfab_open_file(const char *path, struct pmixfab **out);
 
-/* Open a snapshot from `size` bytes in memory; the bytes are copied. */
+/**
+ * Open a snapshot in memory. The bytes are copied and validated.
+ *
+ * \param bytes the snapshot, as pmixfab_bytes() returns it
+ * \param size  number of bytes
+ * \param out   becomes the handle, to be closed with pmixfab_close(); NULL on error
+ * \return 0 or an error code, as pmixfab_open_rundir()
+ */
 int pmixfab_open_memory(const void *bytes, size_t size, struct pmixfab **out);
 
-/*
- * Names of the planes published in a run directory (NULL: /run/fabricd), default plane first, then by index.
- * Files that are no snapshots are skipped and logged. None at all is PMIXFAB_ERR_NOTFOUND. Free with
- * pmixfab_list_free().
+/**
+ * List the planes published in a run directory: the default plane first, then by index. Files that are not
+ * valid snapshots are skipped and logged.
+ *
+ * \param rundir the run directory; NULL: /run/fabricd
+ * \param names  becomes the list of *n names, to be freed with pmixfab_list_free()
+ * \param n      becomes the number of names
+ * \return 0 or an error code.
+ *   #PMIXFAB_ERR_NOTFOUND: no such directory, or no valid snapshot in it.
  */
 int pmixfab_list_rundir(const char *rundir, char ***names, size_t *n);
+
+/**
+ * Free a list of names.
+ *
+ * \param names a list from pmixfab_list_rundir() or pmixfab_list_pmix(); NULL is allowed
+ * \param n     number of names
+ */
 void pmixfab_list_free(char **names, size_t n);
 
-/*
- * Is what the run directory (NULL: /run/fabricd) holds stale? *stale becomes 1 where the last sweep failed,
- * where a node's scheduler is away or stale itself, and where no fabricd runs; else 0. Asks no PMIx server.
- * PMIXFAB_ERR_NOTFOUND: there is no such directory. PMIXFAB_ERR_PERM: it is not this user's to know.
+/**
+ * Report whether the snapshots in a run directory are stale. They are stale if the last sweep failed, if a
+ * node's scheduler is away or itself stale, or if no fabricd runs. The call needs no PMIx server.
+ *
+ * \param rundir the run directory; NULL: /run/fabricd
+ * \param stale  becomes 1 or 0
+ * \return 0 or an error code.
+ *   #PMIXFAB_ERR_NOTFOUND: no such directory.
+ *   #PMIXFAB_ERR_PERM: this user may not enter the directory or connect to the daemon's control socket.
  */
 int pmixfab_stale_rundir(const char *rundir, int *stale);
 
-/*
- * Changes of a run directory (NULL: /run/fabricd), which may not be there yet, but the folder that it is in.
- * When the descriptor can be read (poll() it for POLLIN, do not read it) something may have changed: call
- * pmixfab_watch_next() until it says PMIXFAB_ERR_NOTFOUND. What is there when the watch is opened is no
- * change; so open it first and the planes after it. Several changes of one plane between two calls are one.
- *
- * It can be read for other things in that folder, too: often nothing has changed. Nothing can be read when a
- * fabricd is killed, or when that folder itself was removed and is made again; who has to know of that calls
- * from time to time.
- *
- * One thread at a time uses a watch.
- */
+/** Kinds of changes of a run directory. */
 enum pmixfab_change_kind {
-    PMIXFAB_CHANGE_PUBLISHED = 1, /* another snapshot of the plane is there: open it */
-    PMIXFAB_CHANGE_GONE,          /* the plane's snapshot is no longer there */
-    PMIXFAB_CHANGE_STALE,         /* what is there became stale, as pmixfab_stale_rundir() says it */
-    PMIXFAB_CHANGE_CURRENT        /* it is stale no more */
+    PMIXFAB_CHANGE_PUBLISHED = 1, /**< the plane has another snapshot: open it */
+    PMIXFAB_CHANGE_GONE,          /**< the plane's snapshot was removed */
+    PMIXFAB_CHANGE_STALE,         /**< the snapshots became stale, see pmixfab_stale_rundir() */
+    PMIXFAB_CHANGE_CURRENT        /**< the snapshots are no longer stale */
 };
+/** One change of a run directory. */
 struct pmixfab_change {
-    uint64_t generation; /* of the plane */
-    uint32_t kind;       /* enum pmixfab_change_kind */
-    char plane[64];      /* its name; "" where the change is of all of them */
-    uint32_t reserved;   /* 0 */
+    uint64_t generation; /**< of the plane's snapshot; 0 if there is none, or if `plane` is "" */
+    uint32_t kind;       /**< enum pmixfab_change_kind */
+    char plane[64];      /**< name of the plane; "" if the change concerns all planes */
+    uint32_t reserved;   /**< 0 */
 };
+/** A watch on one run directory. Only one thread at a time may use it. */
 struct pmixfab_watch;
+
+/**
+ * Watch a run directory for changes.
+ *
+ * Open the watch before the planes: a snapshot that exists when the watch is opened is not reported. Wait
+ * with poll() until the descriptor of pmixfab_watch_fd() is readable. Then call pmixfab_watch_next() until it
+ * returns #PMIXFAB_ERR_NOTFOUND.
+ *
+ * The descriptor does not become readable if fabricd is killed, or if the parent folder is removed and made
+ * again. A program that must detect these cases also calls pmixfab_watch_next() from time to time.
+ *
+ * \param rundir the run directory, which need not exist yet, but its parent folder must; NULL: /run/fabricd
+ * \param out    becomes the watch, to be closed with pmixfab_watch_close(); NULL on error
+ * \return 0 or an error code.
+ *   #PMIXFAB_ERR_NOTFOUND: the parent folder does not exist.
+ */
 int pmixfab_watch_open(const char *rundir, struct pmixfab_watch **out);
+
+/**
+ * Return the descriptor of a watch. Wait on it with poll() for POLLIN; do not read or close it. It also
+ * becomes readable for unrelated events in the parent folder, so often there is no change to report.
+ *
+ * \param watch the watch
+ * \return the descriptor, owned by the watch; -1 if `watch` is NULL
+ */
 int pmixfab_watch_fd(const struct pmixfab_watch *watch);
+
+/** As pmixfab_watch_next(), for a struct of `size` bytes (see "Structs" in pmixfab.h). */
 int pmixfab_watch_next_sized(struct pmixfab_watch *watch, struct pmixfab_change *out, size_t size);
+
+/**
+ * Return the next change of a run directory. Several changes of one plane since the last call are one change.
+ *
+ * \param watch the watch
+ * \param out   is filled with the change
+ * \return 0 or an error code.
+ *   #PMIXFAB_ERR_NOTFOUND: there is no further change.
+ */
 static inline int pmixfab_watch_next(struct pmixfab_watch *watch, struct pmixfab_change *out)
 {
     return pmixfab_watch_next_sized(watch, out, sizeof(*out));
 }
-void pmixfab_watch_close(struct pmixfab_watch *watch); /* NULL is allowed */
 
-/* Release a handle; NULL is allowed. Everything handed out by reference becomes invalid. */
+/**
+ * Close a watch.
+ *
+ * \param watch the watch; NULL is allowed
+ */
+void pmixfab_watch_close(struct pmixfab_watch *watch);
+
+/**
+ * Close a snapshot. Everything that was returned by reference becomes invalid.
+ *
+ * \param fab the handle; NULL is allowed
+ */
 void pmixfab_close(struct pmixfab *fab);
 
-/* The plane as a whole. Attribute names in brackets are the standard's for the same fact. */
+/** A plane as a whole. */
 struct pmixfab_plane {
-    uint64_t generation;    /* the published change in which this plane last changed */
-    int64_t published;      /* when that was: microseconds since 1970-01-01 UTC */
-    uint32_t index;         /* number of the plane, from 1, kept over restarts [PMIX_FABRIC_INDEX] */
-    uint32_t is_default;    /* 1: the plane that a request without directives gets */
-    const char *name;       /* [PMIX_FABRIC_PLANE] */
-    const char *vendor;     /* [PMIX_FABRIC_VENDOR] */
-    const char *identifier; /* [PMIX_FABRIC_IDENTIFIER] */
-    const char *kind;       /* "fat-tree-2", "dragonfly", "torus-3d", ... (docs/design/geometry.md) */
-    uint32_t n_devices;     /* rows of the matrix [PMIX_FABRIC_NUM_DEVICES] */
-    uint32_t n_hosts;
-    uint32_t n_switches;
-    uint32_t n_links; /* cables, those of devices included */
-    uint32_t n_groups;
-    uint32_t n_unnamed;               /* hosts that go by their GUID, because no pattern names them */
-    uint32_t dims;                    /* numbers in a logical coordinate [PMIX_FABRIC_DIMS] */
-    uint32_t shape[PMIXFAB_MAX_DIMS]; /* extent of each, logical view [PMIX_FABRIC_SHAPE] */
-    uint32_t physical_dims;
-    uint32_t physical_shape[PMIXFAB_MAX_DIMS]; /* the same in the physical view */
-    uint64_t fastest_mbps;                     /* fastest rate of a link of switches and hosts, Mb/s */
+    uint64_t generation;    /**< the published change in which this plane last changed */
+    int64_t published;      /**< time of that change, microseconds since 1970-01-01 UTC */
+    uint32_t index;         /**< number of the plane, from 1, kept over restarts [PMIX_FABRIC_INDEX] */
+    uint32_t is_default;    /**< 1: a request without directives is answered from this plane */
+    const char *name;       /**< name [PMIX_FABRIC_PLANE] */
+    const char *vendor;     /**< vendor [PMIX_FABRIC_VENDOR] */
+    const char *identifier; /**< identifier [PMIX_FABRIC_IDENTIFIER] */
+    const char *kind;       /**< "fat-tree-2", "dragonfly", "torus-3d", ... (docs/design/geometry.md) */
+    uint32_t n_devices;     /**< number of devices, the rows of the matrix [PMIX_FABRIC_NUM_DEVICES] */
+    uint32_t n_hosts;       /**< number of hosts */
+    uint32_t n_switches;    /**< number of switches */
+    uint32_t n_links;       /**< number of cables, those of devices included */
+    uint32_t n_groups;      /**< number of groups */
+    uint32_t n_unnamed;     /**< hosts named by their GUID, because no pattern matches them */
+    uint32_t dims;          /**< values in a logical coordinate [PMIX_FABRIC_DIMS] */
+    uint32_t shape[PMIXFAB_MAX_DIMS];          /**< extent of each, logical view [PMIX_FABRIC_SHAPE] */
+    uint32_t physical_dims;                    /**< values in a physical coordinate */
+    uint32_t physical_shape[PMIXFAB_MAX_DIMS]; /**< extent of each, physical view */
+    uint64_t fastest_mbps;                     /**< fastest rate of a link of switches and hosts, Mb/s */
 };
+
+/** As pmixfab_plane(), for a struct of `size` bytes (see "Structs" in pmixfab.h). */
 int pmixfab_plane_sized(const struct pmixfab *fab, struct pmixfab_plane *out, size_t size);
+
+/**
+ * Describe the plane.
+ *
+ * \param fab the snapshot
+ * \param out is filled
+ * \return 0 or #PMIXFAB_ERR_INVAL
+ */
 static inline int pmixfab_plane(const struct pmixfab *fab, struct pmixfab_plane *out)
 {
     return pmixfab_plane_sized(fab, out, sizeof(*out));
 }
 
+/** @} */
 /* ---- costs [PMIX_FABRIC_COST_MATRIX] -------------------------------------------------------------- */
-
-/*
- * The cost between device a and device b (indices 0..n_devices-1), a number without a unit: 0 on the
- * diagonal, PMIXFAB_NO_PATH where there is no path; otherwise the cheapest path's sum over its links, where a
- * link at the plane's fastest rate costs 10, a slower one proportionally more (and each link 1 where fabricd
- * counts hops). Two devices of one host: 1 on the same card, 2 below the same PCI switch, 4 on the same NUMA
- * node, 6 in the same processor package, 9 across packages; 5 where that is not known.
+/**
+ * \defgroup costs Costs [PMIX_FABRIC_COST_MATRIX]
+ * A cost is a number without a unit:
+ * - 0 from a device to itself, #PMIXFAB_NO_PATH without a path;
+ * - else the sum over the links of the cheapest path. A link at the plane's fastest rate costs 10, a slower
+ *   one proportionally more. If fabricd counts hops, each link costs 1;
+ * - between two devices of one host: 1 on the same card, 2 below the same PCI switch, 4 on the same NUMA
+ *   node, 6 in the same processor package, 9 across packages, 5 if their places are unknown.
  *
- * It is looked up in the compact form, which takes some nanoseconds and no matrix.
+ * Costs are symmetric.
+ * @{
+ */
+
+/**
+ * Return the cost between two devices. The lookup takes some nanoseconds and needs no matrix.
+ *
+ * \param fab  the snapshot
+ * \param a    index of a device, 0 to n_devices - 1
+ * \param b    index of a device
+ * \param cost becomes the cost
+ * \return 0 or #PMIXFAB_ERR_INVAL
  */
 int pmixfab_cost(const struct pmixfab *fab, uint32_t a, uint32_t b, uint16_t *cost);
 
-/* Row a of the matrix into row[0..n-1]; n must be n_devices. */
+/**
+ * Write one row of the cost matrix.
+ *
+ * \param fab the snapshot
+ * \param a   index of a device
+ * \param row is filled with the costs from device a to all devices
+ * \param n   number of elements of `row`; must be n_devices
+ * \return 0 or #PMIXFAB_ERR_INVAL
+ */
 int pmixfab_row(const struct pmixfab *fab, uint32_t a, uint16_t *row, size_t n);
 
-/*
- * The whole matrix, row-major, into cells[0..n-1]; n must be n_devices squared. `threads` 0 takes as many
- * as the process may run on.
+/**
+ * Write the cost matrix into memory of the caller.
+ *
+ * \param fab     the snapshot
+ * \param cells   is filled row by row
+ * \param n       number of elements of `cells`; must be n_devices squared
+ * \param threads number of threads; 0: as many as processors the process may run on
+ * \return 0 or an error code
  */
 int pmixfab_matrix(const struct pmixfab *fab, uint16_t *cells, size_t n, unsigned threads);
 
-/*
- * The whole matrix in memory of its own (*cells, n_devices squared values, row-major, huge pages where the
- * system gives them). Free with pmixfab_matrix_free(); it outlives the handle. An empty plane gives NULL
- * and success.
+/**
+ * Allocate and write the cost matrix, in huge pages if the system has them. The matrix outlives the handle.
+ *
+ * \param fab     the snapshot
+ * \param threads as for pmixfab_matrix()
+ * \param cells   becomes the matrix, n_devices squared elements, row by row, to be freed with
+ *                pmixfab_matrix_free(); NULL for a plane without devices
+ * \return 0 or an error code
  */
 int pmixfab_matrix_alloc(const struct pmixfab *fab, unsigned threads, uint16_t **cells);
+
+/**
+ * Free a matrix.
+ *
+ * \param cells     from pmixfab_matrix_alloc() or pmixfab_matrix_update(); NULL is allowed
+ * \param n_devices number of rows
+ */
 void pmixfab_matrix_free(uint16_t *cells, uint32_t n_devices);
 
-/*
- * A matrix that pmixfab_matrix_alloc() or this function made of `before` (*cells) becomes that of `fab`, an
- * other generation of the plane: the same values as from nothing. Where both have as many devices it is
- * changed in place and *cells stays what it is; mostly only what differs is written, which after one changed
- * cable is a hundred times faster. Else it is a new one, and the old one is freed. Nobody may be reading it
- * meanwhile. `threads` as above. On error *cells and what it points at are untouched.
+/**
+ * Bring a matrix up to date with another generation of its plane.
+ *
+ * The result has the values that pmixfab_matrix_alloc() would write. If both generations have the same number
+ * of devices, the matrix is changed in place and mostly only different elements are written; after one
+ * changed cable this is about a hundred times faster. Otherwise the old matrix is freed and *cells becomes a
+ * new one. No other thread may read the matrix meanwhile.
+ *
+ * \param before  the snapshot that the matrix was made from
+ * \param fab     the snapshot to bring it up to date with
+ * \param threads as for pmixfab_matrix()
+ * \param cells   the matrix, from pmixfab_matrix_alloc() or this function; unchanged on error
+ * \return 0 or an error code
  */
 int pmixfab_matrix_update(const struct pmixfab *before, const struct pmixfab *fab, unsigned threads,
                           uint16_t **cells);
 
-/* Between hosts: the cheapest of the costs between their devices, those that are down included; 0 to itself.
+/**
+ * Return the cost between two hosts: the lowest cost between their devices, devices that are down included.
+ *
+ * \param fab  the snapshot
+ * \param a    number of a host, 0 to n_hosts - 1
+ * \param b    number of a host
+ * \param cost becomes the cost; 0 if a equals b
+ * \return 0 or #PMIXFAB_ERR_INVAL
  */
 int pmixfab_host_cost(const struct pmixfab *fab, uint32_t a, uint32_t b, uint16_t *cost);
 
-/* The costs among n given devices, or hosts: cells[i * n + k] is from the i-th to the k-th of them. */
+/**
+ * Write the costs among some devices: cells[i * n + k] is the cost from the i-th to the k-th of them.
+ *
+ * \param fab     the snapshot
+ * \param devices indices of the devices
+ * \param n       number of devices
+ * \param cells   is filled; n squared elements
+ * \return 0 or #PMIXFAB_ERR_INVAL
+ */
 int pmixfab_device_costs(const struct pmixfab *fab, const uint32_t *devices, size_t n, uint16_t *cells);
+
+/**
+ * Write the costs among some hosts: cells[i * n + k] is the cost from the i-th to the k-th of them.
+ *
+ * \param fab   the snapshot
+ * \param hosts numbers of the hosts
+ * \param n     number of hosts
+ * \param cells is filled; n squared elements
+ * \return 0 or #PMIXFAB_ERR_INVAL
+ */
 int pmixfab_host_costs(const struct pmixfab *fab, const uint32_t *hosts, size_t n, uint16_t *cells);
 
-/*
- * A cheapest path from device a to device b: the switches on it, in order, into switches[0..*n-1]. There may
- * be others that cost as much; it is the same one each time. *n is 0 within a host, and on a cable from
- * device to device. PMIXFAB_ERR_NOTFOUND: no path. PMIXFAB_ERR_RANGE: there are *n, and `room` is less;
- * n_switches of the plane is always enough.
+/**
+ * Return the switches of a cheapest path from device a to device b, in order. If several paths have the same
+ * cost, each call returns the same one.
+ *
+ * \param fab      the snapshot
+ * \param a        index of a device
+ * \param b        index of a device
+ * \param switches receives the indices of the switches
+ * \param room     number of elements of `switches`; the plane's n_switches is always enough
+ * \param n        becomes the number of switches; 0 within a host, and on a cable between two devices
+ * \return 0 or an error code.
+ *   #PMIXFAB_ERR_NOTFOUND: no path.
+ *   #PMIXFAB_ERR_RANGE: the path has *n switches, more than `room`; the first `room` are in `switches`.
  */
 int pmixfab_path(const struct pmixfab *fab, uint32_t a, uint32_t b, uint32_t *switches, size_t room,
                  uint32_t *n);
 
+/** @} */
 /* ---- devices -------------------------------------------------------------------------------------- */
+/**
+ * \defgroup devices Devices
+ * @{
+ */
 
-enum pmixfab_state { PMIXFAB_STATE_UNKNOWN = 0, PMIXFAB_STATE_DOWN = 1, PMIXFAB_STATE_UP = 2 };
-
-struct pmixfab_device {
-    uint32_t index;
-    uint32_t host_index;   /* 0..n_hosts-1 */
-    uint32_t switch_index; /* UINT32_MAX: cabled to another device directly, or to nothing */
-    uint32_t switch_port;  /* 0 where there is no switch */
-    uint32_t port;         /* port number on the device */
-    uint32_t state;        /* enum pmixfab_state, the values of pmix_link_state_t */
-    uint64_t node_guid, port_guid, system_guid;
-    uint64_t mbps; /* active rate, megabits per second; 0 unknown */
-    const char *host;
-    const char *name;
-    uint32_t rail; /* of the switch that it is cabled to */
-    uint32_t seen; /* bits of enum pmixfab_seen */
-    char id[64];   /* [PMIX_DEVICE_ID] fab://<node GUID>::<system image GUID>, or ipv4://<MAC> */
+/** State of a device's link; the values are those of pmix_link_state_t. */
+enum pmixfab_state {
+    PMIXFAB_STATE_UNKNOWN = 0, /**< unknown */
+    PMIXFAB_STATE_DOWN = 1,    /**< down */
+    PMIXFAB_STATE_UP = 2       /**< up */
 };
 
-/*
- * Who knows of a device: the sweep of the fabric, the host that it is in, or both. MISSING beside SUBNET: a
- * sweep has seen it, the last ones have not; its state is DOWN, and its place is kept for a while.
- */
-enum pmixfab_seen { PMIXFAB_SEEN_SUBNET = 1, PMIXFAB_SEEN_NODE = 2, PMIXFAB_SEEN_MISSING = 4 };
+/** One device. */
+struct pmixfab_device {
+    uint32_t index;        /**< index of the device */
+    uint32_t host_index;   /**< number of its host, 0 to n_hosts - 1 */
+    uint32_t switch_index; /**< its switch; UINT32_MAX: cabled to another device, or without a cable */
+    uint32_t switch_port;  /**< port of that switch; 0: no switch */
+    uint32_t port;         /**< port number on the device */
+    uint32_t state;        /**< enum pmixfab_state */
+    uint64_t node_guid,    /**< node GUID; 0: none */
+        port_guid,         /**< port GUID; 0: none */
+        system_guid;       /**< system image GUID; 0: none */
+    uint64_t mbps;         /**< active rate, Mb/s; 0: unknown */
+    const char *host;      /**< name of its host */
+    const char *name;      /**< name of the device */
+    uint32_t rail;         /**< rail of its switch, from 1; UINT32_MAX: none */
+    uint32_t seen;         /**< bits of enum pmixfab_seen */
+    char id[64]; /**< `fab://`, node GUID, `::`, system image GUID; or `ipv4://`, MAC [PMIX_DEVICE_ID] */
+};
 
+/** Sources that have seen a device. */
+enum pmixfab_seen {
+    PMIXFAB_SEEN_SUBNET = 1, /**< a sweep of the fabric */
+    PMIXFAB_SEEN_NODE = 2,   /**< the report of its host */
+    /** With #PMIXFAB_SEEN_SUBNET: the last sweeps did not see it. Its state is down, its place is kept. */
+    PMIXFAB_SEEN_MISSING = 4
+};
+
+/** As pmixfab_device(), for a struct of `size` bytes (see "Structs" in pmixfab.h). */
 int pmixfab_device_sized(const struct pmixfab *fab, uint32_t index, struct pmixfab_device *out, size_t size);
+
+/**
+ * Describe a device.
+ *
+ * \param fab   the snapshot
+ * \param index index of the device, 0 to n_devices - 1
+ * \param out   is filled
+ * \return 0 or #PMIXFAB_ERR_INVAL
+ */
 static inline int pmixfab_device(const struct pmixfab *fab, uint32_t index, struct pmixfab_device *out)
 {
     return pmixfab_device_sized(fab, index, out, sizeof(*out));
 }
 
-/*
- * What is known of a device beside that, fact by fact: i = 0, 1, ... until PMIXFAB_ERR_NOTFOUND. Facts of one
- * kind are neighbours, the believed one first. Kinds and their forms: fabricctl(1), "FACTS".
- */
+/** One fact about a device. fabricctl(1), "FACTS", lists the kinds and the form of their texts. */
 struct pmixfab_fact {
-    const char *kind;  /* "firmware", "pci", "mtu", ... */
-    const char *text;  /* in the form of its kind */
-    uint32_t sources;  /* bit i: source i says so, see pmixfab_source_name() */
-    uint32_t chosen;   /* 1: believed; 0: another one is, of a source that comes first */
-    uint32_t conflict; /* 1: sources contradict each other about this kind */
-    uint32_t estimate; /* 1: not measured, or a constant of the software */
-    uint32_t software; /* 1: a way of using the device that its hardware has no part in (TCP) */
-    uint32_t
-        yielded; /* 1: a GUID or MAC that another host claims, too, and that this device does not go by */
+    const char *kind;  /**< "firmware", "pci", "mtu", ... */
+    const char *text;  /**< the value, in the form of its kind */
+    uint32_t sources;  /**< bit i: source i reports it, see pmixfab_source_name() */
+    uint32_t chosen;   /**< 1: in use; 0: a source of higher rank reports another value */
+    uint32_t conflict; /**< 1: sources disagree about this kind, or another device claims the value */
+    uint32_t estimate; /**< 1: not measured, or a constant of the software */
+    uint32_t software; /**< 1: a software path that does not use the hardware, such as TCP */
+    uint32_t yielded;  /**< 1: a GUID or MAC that the device claims, but another one holds */
 };
+
+/** As pmixfab_fact(), for a struct of `size` bytes (see "Structs" in pmixfab.h). */
 int pmixfab_fact_sized(const struct pmixfab *fab, uint32_t index, uint32_t i, struct pmixfab_fact *out,
                        size_t size);
+
+/**
+ * Return one fact about a device: call it with i = 0, 1, ... until #PMIXFAB_ERR_NOTFOUND. Facts of one kind
+ * follow each other, the chosen one first.
+ *
+ * \param fab   the snapshot
+ * \param index index of the device
+ * \param i     number of the fact
+ * \param out   is filled
+ * \return 0 or an error code.
+ *   #PMIXFAB_ERR_NOTFOUND: the device has no fact number i.
+ */
 static inline int pmixfab_fact(const struct pmixfab *fab, uint32_t index, uint32_t i,
                                struct pmixfab_fact *out)
 {
     return pmixfab_fact_sized(fab, index, i, out, sizeof(*out));
 }
 
-/* The believed text of a kind; NULL where nothing is known. It belongs to the handle. */
+/**
+ * Return the chosen text of one kind of facts.
+ *
+ * \param fab   the snapshot
+ * \param index index of the device
+ * \param kind  kind of fact
+ * \return a string owned by the handle; NULL if there is no chosen fact of this kind
+ */
 const char *pmixfab_fact_text(const struct pmixfab *fab, uint32_t index, const char *kind);
 
-/* Name of source i (0..): "subnet", "verbs", "hwloc", ...; NULL past the last. Static. */
+/**
+ * Return the name of a source of facts: "subnet", "verbs", "hwloc", ...
+ *
+ * \param i number of the source, from 0
+ * \return a static string; NULL if i is past the last source
+ */
 const char *pmixfab_source_name(uint32_t i);
 
-/*
- * The index of the device that `what` names: a device id, `host:device`, `host:device:port`, `host`
- * (its first device), or a port's or HCA's GUID (`0x` and 16 digits). PMIXFAB_ERR_NOTFOUND where there is
- * none.
+/**
+ * Find a device by name.
+ *
+ * \param fab   the snapshot
+ * \param what  a device id, `host:device`, `host:device:port`, `host` (its first device), or the GUID of a
+ *              port or an HCA (`0x` and 16 digits)
+ * \param index becomes the index of the device
+ * \return 0 or an error code.
+ *   #PMIXFAB_ERR_NOTFOUND: no such device.
  */
 int pmixfab_find(const struct pmixfab *fab, const char *what, uint32_t *index);
 
-/* The number of the host with this name, and the index of the switch with this name or GUID (`0x` and 16
- * digits). PMIXFAB_ERR_NOTFOUND; PMIXFAB_ERR_CONFLICT where several switches have the name. */
+/**
+ * Find a host by name.
+ *
+ * \param fab  the snapshot
+ * \param name name of the host
+ * \param host becomes the number of the host
+ * \return 0 or an error code.
+ *   #PMIXFAB_ERR_NOTFOUND: no such host.
+ */
 int pmixfab_find_host(const struct pmixfab *fab, const char *name, uint32_t *host);
+
+/**
+ * Find a switch by name or GUID.
+ *
+ * \param fab   the snapshot
+ * \param what  name of the switch, or its GUID (`0x` and 16 digits)
+ * \param index becomes the index of the switch
+ * \return 0 or an error code.
+ *   #PMIXFAB_ERR_NOTFOUND: no such switch.
+ *   #PMIXFAB_ERR_CONFLICT: several switches have this name.
+ */
 int pmixfab_find_switch(const struct pmixfab *fab, const char *what, uint32_t *index);
 
-/* Name of host i and its devices: indices first..first+n-1 (devices of a host are neighbours). */
+/**
+ * Describe a host. Its devices have the indices *first to *first + *n - 1.
+ *
+ * \param fab   the snapshot
+ * \param i     number of the host, 0 to n_hosts - 1
+ * \param name  becomes its name
+ * \param first becomes the index of its first device
+ * \param n     becomes the number of its devices
+ * \return 0 or #PMIXFAB_ERR_INVAL
+ */
 int pmixfab_host(const struct pmixfab *fab, uint32_t i, const char **name, uint32_t *first, uint32_t *n);
 
-/* Views of coordinates, the values of pmix_coord_view_t. */
-enum pmixfab_view { PMIXFAB_LOGICAL = 1, PMIXFAB_PHYSICAL = 2 };
+/** Views of coordinates; the values are those of pmix_coord_view_t. */
+enum pmixfab_view {
+    PMIXFAB_LOGICAL = 1, /**< position in the recognised geometry */
+    PMIXFAB_PHYSICAL = 2 /**< physical view */
+};
 
-/* Coordinates of a device: *coords points at *dims numbers inside the handle [PMIX_FABRIC_COORDINATES]. */
+/**
+ * Return the coordinates of a device [PMIX_FABRIC_COORDINATES].
+ *
+ * \param fab    the snapshot
+ * \param index  index of the device
+ * \param view   the view
+ * \param coords becomes a pointer to *dims numbers inside the handle
+ * \param dims   becomes the number of values
+ * \return 0 or #PMIXFAB_ERR_INVAL
+ */
 int pmixfab_coords(const struct pmixfab *fab, uint32_t index, enum pmixfab_view view, const uint32_t **coords,
                    uint32_t *dims);
 
+/** @} */
 /* ---- nearest device ------------------------------------------------------------------------------- */
+/**
+ * \defgroup nearest Nearest device of a process
+ * @{
+ */
 
-/* The device that a process is to use, and why. */
+/** The device that a process should use. */
 struct pmixfab_nearest {
-    uint32_t device;   /* index; UINT32_MAX: no device of the host is up in this plane */
-    uint32_t distance; /* 4: attached to processors of the process, 6: in their package, 9: in another
-                          package, 5: not known; 0: the process is bound to nothing; UINT32_MAX: none is up */
-    uint32_t equal;    /* devices that are up and as near, this one included */
-    uint32_t nearer;   /* index of a device that is nearer, but not up; UINT32_MAX: none, or none is up */
+    uint32_t device; /**< index; UINT32_MAX: no device of the host is up in this plane */
+    /**
+     * 4: attached to processors of the process, 6: in their package, 9: in another package, 5: unknown,
+     * 0: the process is not bound, UINT32_MAX: no device is up.
+     */
+    uint32_t distance;
+    uint32_t equal;  /**< devices that are up and equally near, this one included */
+    uint32_t nearer; /**< index of a nearer device that is not up; UINT32_MAX: none, or no device is up */
 };
 
-/*
- * For each of n processes on host number `host`, whose local ranks are first_rank and those that follow, the
- * nearest device that is up. cpus[i] is what process i is bound to: a list of processors as hwloc and
- * taskset(1) write it ("0-11,24-35"), also with "hwloc:" before it as in PMIX_CPUSET; NULL, or what is no
- * such list: nothing. `cpus` NULL: none of them is bound. Where several devices are equally near, the
- * processes are spread evenly over them. The choice is the same each time.
- *
- * All processes that share the host belong into one call; with one process a call the spreading is even where
- * they are bound to processors of their own. Allocates, but takes no lock and asks nobody.
- */
+/** As pmixfab_nearest(), for structs of `size` bytes (see "Structs" in pmixfab.h). */
 int pmixfab_nearest_sized(const struct pmixfab *fab, uint32_t host, uint32_t first_rank,
                           const char *const *cpus, size_t n, struct pmixfab_nearest *out, size_t size);
+
+/**
+ * Choose the nearest device that is up for each of n processes on a host.
+ *
+ * Processes are spread evenly over devices that are equally near. The choice is the same each time. Pass all
+ * processes that share the host in one call. With one process a call, the spread is even only if each process
+ * is bound to its own processors. The call allocates memory, takes no lock and sends no request.
+ *
+ * \param fab        the snapshot
+ * \param host       number of the host
+ * \param first_rank local rank of the first process; the others follow
+ * \param cpus       processors that each process is bound to, a list as hwloc and taskset(1) write it
+ *                   ("0-11,24-35"), with or without the "hwloc:" of PMIX_CPUSET. NULL or another text: the
+ *                   process is not bound. NULL instead of the array: no process is bound
+ * \param n          number of processes
+ * \param out        is filled; n elements
+ * \return 0 or an error code
+ */
 static inline int pmixfab_nearest(const struct pmixfab *fab, uint32_t host, uint32_t first_rank,
                                   const char *const *cpus, size_t n, struct pmixfab_nearest *out)
 {
     return pmixfab_nearest_sized(fab, host, first_rank, cpus, n, out, sizeof(*out));
 }
 
-/* Why, in words, into buf. PMIXFAB_ERR_RANGE: it did not fit, and is cut; 256 bytes are always enough. */
+/**
+ * Explain the choice of a device in words.
+ *
+ * \param fab    the snapshot
+ * \param choice from pmixfab_nearest()
+ * \param buf    receives the text
+ * \param size   size of `buf`; 256 bytes are always enough
+ * \return 0 or an error code.
+ *   #PMIXFAB_ERR_RANGE: the text did not fit and was cut.
+ */
 int pmixfab_nearest_text(const struct pmixfab *fab, const struct pmixfab_nearest *choice, char *buf,
                          size_t size);
 
+/** @} */
 /* ---- placement ------------------------------------------------------------------------------------ */
-
-/*
- * The cost between two hosts is here as pmixfab_host_cost() has it, but for devices that are down: such a one
- * counts only where its host has no other. Hosts are given by their numbers, each once, in the order
- * of a job's ranks where that matters, one rank a host.
- */
-
-/* What is to be as small as possible; of what is equal in that, the sum of the costs. By leaves, a host that
- * has lost devices may be preferred to one that has all. */
-enum pmixfab_objective {
-    PMIXFAB_PLACE_SUM = 0,     /* the sum of the costs between all pairs of hosts */
-    PMIXFAB_PLACE_MAX = 1,     /* the largest cost between two of the hosts */
-    PMIXFAB_PLACE_SWITCHES = 2 /* the number of leaves that the hosts are attached to */
-};
-
-struct pmixfab_placement {
-    uint64_t value;    /* of the objective */
-    uint64_t bound;    /* no n of the given hosts have less; equal to value: these are the best ones */
-    uint32_t n_usable; /* of the given hosts, with a device that is not down */
-    uint32_t n_down;   /* the others, which are passed over */
-};
-
-/*
- * The best n hosts among `from` (numbers, in any order; NULL: all of the plane) into hosts[0..n-1], in the
- * order of pmixfab_order(). Up to 20 usable hosts it is the best there is; in a tree nearly always; else the
- * best that some milliseconds find (a second or two with tens of thousands of hosts), and `bound` says how
- * much better another one may be. The same question gets the same answer.
+/**
+ * \defgroup placement Placement of a job
+ * Hosts are given by their numbers, each at most once. Where the order matters, it is that of the job's
+ * ranks, with one rank on each host.
  *
- * PMIXFAB_ERR_NOTFOUND: fewer than n are usable, or no n of them were found that all reach each other; *out
- * is filled all the same. PMIXFAB_ERR_RANGE: the hosts are attached in more than 16384 different ways.
+ * The cost between two hosts is that of pmixfab_host_cost(), with one difference: a device that is down
+ * counts only if its host has no other.
+ * @{
  */
+
+/**
+ * The value to minimise. Among choices of equal value, the lower sum of costs is better. With
+ * #PMIXFAB_PLACE_SWITCHES a host that has lost devices may be preferred to a complete one.
+ */
+enum pmixfab_objective {
+    PMIXFAB_PLACE_SUM = 0,     /**< the sum of the costs between all pairs of hosts */
+    PMIXFAB_PLACE_MAX = 1,     /**< the largest cost between two of the hosts */
+    PMIXFAB_PLACE_SWITCHES = 2 /**< the number of leaves that the hosts are attached to */
+};
+
+/** Quality of a placement. */
+struct pmixfab_placement {
+    uint64_t value;    /**< value of the objective */
+    uint64_t bound;    /**< lower bound for any choice; equal to `value`: the choice is optimal */
+    uint32_t n_usable; /**< candidates with a device that is not down */
+    uint32_t n_down;   /**< candidates without such a device, which are not chosen */
+};
+
+/** As pmixfab_place(), for a struct of `size` bytes (see "Structs" in pmixfab.h). */
 int pmixfab_place_sized(const struct pmixfab *fab, const uint32_t *from, size_t n_from, uint32_t n,
                         enum pmixfab_objective objective, uint32_t *hosts, struct pmixfab_placement *out,
                         size_t size);
+
+/**
+ * Choose the best n hosts for a job, in the order of pmixfab_order().
+ *
+ * With up to 20 usable hosts the choice is optimal, in a tree nearly always. Otherwise it is the best that
+ * some milliseconds of search find (a second or two with tens of thousands of hosts). The member `bound`
+ * limits how much better another choice can be. The same arguments give the same choice.
+ *
+ * \param fab       the snapshot
+ * \param from      the candidates, in any order; NULL: all hosts of the plane
+ * \param n_from    number of candidates
+ * \param n         number of hosts to choose
+ * \param objective the value to minimise
+ * \param hosts     receives n numbers of hosts
+ * \param out       is filled, also with #PMIXFAB_ERR_NOTFOUND
+ * \return 0 or an error code.
+ *   #PMIXFAB_ERR_NOTFOUND: fewer than n hosts are usable, or no n hosts were found that all reach each other.
+ *   #PMIXFAB_ERR_RANGE: the hosts are attached in more than 16384 different ways.
+ */
 static inline int pmixfab_place(const struct pmixfab *fab, const uint32_t *from, size_t n_from, uint32_t n,
                                 enum pmixfab_objective objective, uint32_t *hosts,
                                 struct pmixfab_placement *out)
@@ -396,234 +735,429 @@ static inline int pmixfab_place(const struct pmixfab *fab, const uint32_t *from,
     return pmixfab_place_sized(fab, from, n_from, n, objective, hosts, out, sizeof(*out));
 }
 
-/*
- * Order hosts such that neighbours in the list are near in the fabric: from the first one (the lowest number)
- * always on to the nearest; a mesh or torus row by row, there and back, where that costs less.
+/**
+ * Order hosts so that neighbours in the list are near in the fabric. The order starts with the lowest number
+ * and goes on to the nearest host each time. In a mesh or torus it goes row by row, each second row
+ * backwards, if that costs less.
+ *
+ * \param fab   the snapshot
+ * \param hosts numbers of the hosts; reordered
+ * \param n     number of hosts, at least 1
+ * \return 0 or an error code.
+ *   #PMIXFAB_ERR_INVAL: also if a host is listed twice.
  */
 int pmixfab_order(const struct pmixfab *fab, uint32_t *hosts, size_t n);
 
-/* How the processes of a job exchange messages, each of one size. */
+/** Communication pattern of a job's processes; all messages have one size. */
 enum pmixfab_pattern {
-    PMIXFAB_ALL_TO_ALL = 0,
-    PMIXFAB_RING = 1,     /* each rank to the next one, the last to the first */
-    PMIXFAB_DOUBLING = 2, /* recursive doubling: in round k rank r with rank r xor 2^k, where there is one */
-    PMIXFAB_PATTERNS = 3  /* for ever: a further pattern would have members of its own in the struct below */
+    PMIXFAB_ALL_TO_ALL = 0, /**< each rank to each other one */
+    PMIXFAB_RING = 1,       /**< each rank to the next one, the last to the first */
+    PMIXFAB_DOUBLING = 2,   /**< recursive doubling: in round k rank r with rank r xor 2^k, if that exists */
+    PMIXFAB_PATTERNS = 3    /**< array size in struct pmixfab_spread; it never changes */
 };
 
-/* What a job on these hosts would feel. Units are those of leaves, else pods or a dragonfly's groups. */
+/** Cost of a job on given hosts. Units are those of leaves, else pods or the groups of a dragonfly. */
 struct pmixfab_spread {
-    uint64_t cost;             /* the sum over all pairs of hosts */
-    uint64_t ring_cost;        /* the sum from each to the next one, and from the last to the first */
-    uint32_t worst;            /* the largest cost between two of them; PMIXFAB_NO_PATH: no path */
-    uint32_t worst_a, worst_b; /* two hosts that have it; UINT32_MAX: it is one host */
-    uint32_t worst_switches;   /* that a message between those two crosses */
-    uint32_t n_switches;       /* leaves that they are attached to */
-    uint32_t n_units;          /* that they are in; 0: the plane has none */
-    double past_leaf[PMIXFAB_PATTERNS]; /* share (0 to 1) of the messages between hosts without common leaf */
-    double past_unit[PMIXFAB_PATTERNS]; /* ... in different units, or in none */
+    uint64_t cost;           /**< sum over all pairs of hosts */
+    uint64_t ring_cost;      /**< sum from each host to the next one, and from the last to the first */
+    uint32_t worst;          /**< largest cost between two of the hosts; #PMIXFAB_NO_PATH: no path */
+    uint32_t worst_a,        /**< first host of a pair with that cost; UINT32_MAX: there is one host only */
+        worst_b;             /**< second host of that pair; UINT32_MAX: there is one host only */
+    uint32_t worst_switches; /**< switches that a message between those two crosses */
+    uint32_t n_switches;     /**< leaves that the hosts are attached to */
+    uint32_t n_units;        /**< units that the hosts are in; 0: the plane has none */
+    double past_leaf[PMIXFAB_PATTERNS]; /**< share (0 to 1) of messages between hosts without common leaf */
+    double past_unit[PMIXFAB_PATTERNS]; /**< share of messages between different units, or without a unit */
 };
+
+/** As pmixfab_spread(), for a struct of `size` bytes (see "Structs" in pmixfab.h). */
 int pmixfab_spread_sized(const struct pmixfab *fab, const uint32_t *hosts, size_t n,
                          struct pmixfab_spread *out, size_t size);
+
+/**
+ * Compute the cost of a job on given hosts.
+ *
+ * \param fab   the snapshot
+ * \param hosts numbers of the hosts, in the order of ranks
+ * \param n     number of hosts, at least 1
+ * \param out   is filled
+ * \return 0 or an error code.
+ *   #PMIXFAB_ERR_INVAL: also if a host is listed twice.
+ */
 static inline int pmixfab_spread(const struct pmixfab *fab, const uint32_t *hosts, size_t n,
                                  struct pmixfab_spread *out)
 {
     return pmixfab_spread_sized(fab, hosts, n, out, sizeof(*out));
 }
 
+/** @} */
 /* ---- switches, links, groups ---------------------------------------------------------------------- */
+/**
+ * \defgroup switches Switches, links, groups
+ * In a rail-optimised fabric, leaves that serve the same hosts form a unit, and each of them is one rail of
+ * it. Units and rails are numbered from 1 and keep their numbers. A rail without units is the whole plane:
+ * its hosts have their other devices in other planes.
+ * @{
+ */
 
+/** One switch. */
 struct pmixfab_switch {
-    uint32_t index;
-    uint32_t level; /* 0: carries devices or is nearest to them; counts upwards in trees */
-    uint32_t n_ports;
-    uint32_t n_hosts; /* hosts with a device on it */
-    uint64_t guid;
-    const char *name;
-    uint32_t missing;  /* 1: the last sweeps have not seen it, its place is kept for a while */
-    uint32_t unit;     /* number of the unit that it is a leaf of; UINT32_MAX: of none */
-    uint32_t rail;     /* number of the rail of its unit's hosts that it is; UINT32_MAX: of none */
-    char id[24];       /* [PMIX_FABRIC_SWITCH] 0x and 16 hexadecimal digits */
-    uint32_t reserved; /* 0 */
+    uint32_t index;    /**< index of the switch */
+    uint32_t level;    /**< 0: carries devices or is nearest to them; counts upwards in trees */
+    uint32_t n_ports;  /**< number of ports */
+    uint32_t n_hosts;  /**< hosts with a device on it */
+    uint64_t guid;     /**< node GUID */
+    const char *name;  /**< name */
+    uint32_t missing;  /**< 1: the last sweeps did not see it; its place is kept for a while */
+    uint32_t unit;     /**< the unit that it is a leaf of; UINT32_MAX: none */
+    uint32_t rail;     /**< its rail in that unit; UINT32_MAX: none */
+    char id[24];       /**< 0x and 16 hexadecimal digits [PMIX_FABRIC_SWITCH] */
+    uint32_t reserved; /**< 0 */
 };
+
+/** As pmixfab_switch(), for a struct of `size` bytes (see "Structs" in pmixfab.h). */
 int pmixfab_switch_sized(const struct pmixfab *fab, uint32_t index, struct pmixfab_switch *out, size_t size);
+
+/**
+ * Describe a switch.
+ *
+ * \param fab   the snapshot
+ * \param index index of the switch, 0 to n_switches - 1
+ * \param out   is filled
+ * \return 0 or #PMIXFAB_ERR_INVAL
+ */
 static inline int pmixfab_switch(const struct pmixfab *fab, uint32_t index, struct pmixfab_switch *out)
 {
     return pmixfab_switch_sized(fab, index, out, sizeof(*out));
 }
 
-/* One cable. An end is a switch or a device; or a router or an aggregation node, which have no index. */
+/** Kinds of ends of a cable. */
 enum pmixfab_end_kind {
-    PMIXFAB_END_OTHER = 0, /* neither switch nor device; in a snapshot of fabricd 0.1 also the last two */
-    PMIXFAB_END_DEVICE,
-    PMIXFAB_END_SWITCH,
-    PMIXFAB_END_ROUTER,
-    PMIXFAB_END_AGGREGATION /* of a switch that computes on the way (SHARP) */
+    PMIXFAB_END_OTHER = 0,  /**< none of the others; in a snapshot of fabricd 0.1 also the last two */
+    PMIXFAB_END_DEVICE,     /**< a device */
+    PMIXFAB_END_SWITCH,     /**< a switch */
+    PMIXFAB_END_ROUTER,     /**< a router, which has no index */
+    PMIXFAB_END_AGGREGATION /**< the aggregation node of a switch (SHARP), which has no index */
 };
+/** One end of a cable. */
 struct pmixfab_end {
-    uint32_t is_switch;
-    uint32_t index; /* of the switch, or of the device; UINT32_MAX: neither */
-    uint32_t port;
-    uint64_t guid; /* node GUID */
-    uint32_t kind; /* enum pmixfab_end_kind */
+    uint32_t is_switch; /**< 1: a switch */
+    uint32_t index;     /**< of the switch or the device; UINT32_MAX: neither */
+    uint32_t port;      /**< port number */
+    uint64_t guid;      /**< node GUID */
+    uint32_t kind;      /**< enum pmixfab_end_kind */
 };
+/** One cable. */
 struct pmixfab_link {
-    struct pmixfab_end a, b;
-    uint64_t mbps;
-    uint32_t cost;
-    uint32_t missing; /* 1: the switch or the device at one of its ends is missing */
+    struct pmixfab_end a, /**< one end */
+        b;                /**< the other end */
+    uint64_t mbps;        /**< rate, Mb/s */
+    uint32_t cost;        /**< cost of the link */
+    uint32_t missing;     /**< 1: the switch or device at one of its ends is missing */
 };
+
+/** As pmixfab_link(), for a struct of `size` bytes (see "Structs" in pmixfab.h). */
 int pmixfab_link_sized(const struct pmixfab *fab, uint32_t index, struct pmixfab_link *out, size_t size);
+
+/**
+ * Describe a cable.
+ *
+ * \param fab   the snapshot
+ * \param index index of the cable, 0 to n_links - 1
+ * \param out   is filled
+ * \return 0 or #PMIXFAB_ERR_INVAL
+ */
 static inline int pmixfab_link(const struct pmixfab *fab, uint32_t index, struct pmixfab_link *out)
 {
     return pmixfab_link_sized(fab, index, out, sizeof(*out));
 }
 
-/* Group g (0..n_groups-1): *hosts points at *n host indices inside the handle [PMIX_FABRIC_GROUPS]. */
+/**
+ * Return the hosts of a group [PMIX_FABRIC_GROUPS].
+ *
+ * \param fab   the snapshot
+ * \param g     number of the group, 0 to n_groups - 1
+ * \param hosts becomes a pointer to *n numbers of hosts inside the handle
+ * \param n     becomes the number of hosts
+ * \return 0 or #PMIXFAB_ERR_INVAL
+ */
 int pmixfab_group(const struct pmixfab *fab, uint32_t g, const uint32_t **hosts, uint32_t *n);
 
-/*
- * Name of group g: its leaf's, "pod2" or "group2" (a dragonfly's) with the number that coordinates begin
- * with, or "unit3" for unit number 3. It stays when other groups come and go, while g does not. "" in a
- * snapshot of fabricd 0.1, NULL where g is none.
+/**
+ * Return the name of a group: that of its leaf, "unit3" for unit number 3, or "pod2" or "group2" (of a
+ * dragonfly) with the first number of its coordinates. The name stays the same when other groups appear or
+ * disappear; the number of the group does not.
+ *
+ * \param fab the snapshot
+ * \param g   number of the group
+ * \return a string owned by the handle; "" in a snapshot of fabricd 0.1; NULL if there is no such group
  */
 const char *pmixfab_group_name(const struct pmixfab *fab, uint32_t g);
 
-/* The switch whose hosts group g is. *sw is UINT32_MAX for a unit, a pod or a dragonfly's group, which have
- * several, and for hosts that are on none. */
+/**
+ * Return the switch that the hosts of a group are attached to.
+ *
+ * \param fab the snapshot
+ * \param g   number of the group
+ * \param sw  becomes the index of the switch; UINT32_MAX for a unit, a pod or a dragonfly's group, which have
+ *            several, and for hosts without a switch
+ * \return 0 or #PMIXFAB_ERR_INVAL
+ */
 int pmixfab_group_switch(const struct pmixfab *fab, uint32_t g, uint32_t *sw);
 
-/*
- * Rail-optimised fabrics: leaves that serve the same hosts are a unit, and each of them is one rail of it.
- * Units and rails are numbered from 1, and keep their numbers. A rail without units is the whole plane: its
- * hosts have their other devices in other planes.
+/**
+ * Return one device that is cabled to another leaf than the devices of its name in its unit: call it with
+ * i = 0, 1, ... until #PMIXFAB_ERR_NOTFOUND. The devices come in the order of their indices.
  *
- * The devices that are cabled to another leaf than those of their name in their unit: i = 0, 1, ... until
- * PMIXFAB_ERR_NOTFOUND, in order of devices. *sw: the switch where those are, UINT32_MAX: at several. *unit:
- * number of their host's unit.
+ * \param fab    the snapshot
+ * \param i      number of the misplaced device, from 0
+ * \param device becomes the index of the device
+ * \param sw     becomes the index of the switch that the others are on; UINT32_MAX: they are on several
+ * \param unit   becomes the number of its host's unit
+ * \return 0 or an error code.
+ *   #PMIXFAB_ERR_NOTFOUND: there is no misplaced device number i.
  */
 int pmixfab_misplaced(const struct pmixfab *fab, uint32_t i, uint32_t *device, uint32_t *sw, uint32_t *unit);
 
-/* The standard's string of all groups, "0:n1,n2;1:n3". Free with free(). */
+/**
+ * Return all groups as the string of the standard, "0:n1,n2;1:n3" [PMIX_FABRIC_GROUPS].
+ *
+ * \param fab the snapshot
+ * \param out becomes the string, to be freed with free()
+ * \return 0 or an error code
+ */
 int pmixfab_groups_string(const struct pmixfab *fab, char **out);
 
-/* The standard's shape string, as "4x18x36", into buf. PMIXFAB_ERR_RANGE when it does not fit. */
+/**
+ * Write the shape of the plane as the string of the standard, for example "4x18x36".
+ *
+ * \param fab  the snapshot
+ * \param view the view
+ * \param buf  receives the string
+ * \param size size of `buf` in bytes
+ * \return 0 or an error code.
+ *   #PMIXFAB_ERR_RANGE: the string does not fit.
+ */
 int pmixfab_shape_string(const struct pmixfab *fab, enum pmixfab_view view, char *buf, size_t size);
 
-/* The snapshot's bytes, as pmixfab_open_memory() takes them; they belong to the handle. */
+/**
+ * Return the bytes of a snapshot, as pmixfab_open_memory() reads them.
+ *
+ * \param fab   the snapshot
+ * \param bytes becomes a pointer to *size bytes inside the handle
+ * \param size  becomes the number of bytes
+ * \return 0 or #PMIXFAB_ERR_INVAL
+ */
 int pmixfab_bytes(const struct pmixfab *fab, const void **bytes, size_t *size);
 
+/** @} */
 /* ---- over PMIx ------------------------------------------------------------------------------------ */
+/**
+ * \defgroup pmix Over PMIx
+ * These functions ask the PMIx server that this process is connected to, after PMIx_Init(), PMIx_tool_init(),
+ * or PMIx_tool_attach_to_server() in a server. They block until the answer arrives, return
+ * #PMIXFAB_ERR_TIMEOUT after 30 s, #PMIXFAB_ERR_UNREACH without a server and #PMIXFAB_ERR_UNSUPPORTED if the
+ * server is not a fabricd. Do not call them on PMIx's progress thread.
+ * @{
+ */
 
 struct pmix_fabric_s;
 struct pmix_info;
 
-/* Keys beside the standard's, in fabricd's answers. */
-#define PMIXFAB_KEY_SNAPSHOT      "pmixfab.snapshot"      /* pmix_byte_object_t: the snapshot */
-#define PMIXFAB_KEY_SNAPSHOT_PATH "pmixfab.snapshot.path" /* string: its file, on fabricd's host */
-#define PMIXFAB_KEY_STALE         "pmixfab.stale"         /* bool, by query: the last sweep failed */
-#define PMIXFAB_KEY_GENERATION    "pmixfab.generation"    /* uint64_t */
-#define PMIXFAB_KEY_SEEN          "pmixfab.seen" /* string, of a device: "subnet", "node", "subnet,node" */
-/* The same in a job's information: the library keeps no key there that begins with "pmix" and is not its own.
- * With PMIx 5.0 to 6.1 a job is told nothing under this key and the next two (docs/versions.md). */
+/** pmix_byte_object_t, in fabricd's answers: the snapshot. */
+#define PMIXFAB_KEY_SNAPSHOT "pmixfab.snapshot"
+/** string, in fabricd's answers: the snapshot's file on fabricd's host. */
+#define PMIXFAB_KEY_SNAPSHOT_PATH "pmixfab.snapshot.path"
+/** bool, in the answer to a query: the last sweep failed. */
+#define PMIXFAB_KEY_STALE "pmixfab.stale"
+/** uint64_t, in fabricd's answers: the generation. */
+#define PMIXFAB_KEY_GENERATION "pmixfab.generation"
+/** string, of a device: "subnet", "node" or "subnet,node". */
+#define PMIXFAB_KEY_SEEN "pmixfab.seen"
+/**
+ * uint64_t, in a job's information: the generation. The PMIx library keeps no foreign key there that begins
+ * with "pmix". With PMIx 5.0 to 6.1 this key and the next two are absent (docs/versions.md).
+ */
 #define PMIXFAB_KEY_JOB_GENERATION "fabricd.generation"
-/* There: the logical coordinates of all ranks in one array of uint32_t, PMIX_FABRIC_DIMS numbers a rank,
- * those of a rank whose coordinates are not known UINT32_MAX. */
+/**
+ * Array of uint32_t, in a job's information: the logical coordinates of all ranks, PMIX_FABRIC_DIMS numbers
+ * for each rank. UINT32_MAX: unknown.
+ */
 #define PMIXFAB_KEY_JOB_COORDINATES "fabricd.coordinates"
-/* There, of a rank on the host of its PMIx server: PMIX_FABRIC_DEVICE of the device that it is to use. */
+/** PMIX_FABRIC_DEVICE of the device to use, in a job's information, for a rank on the PMIx server's host. */
 #define PMIXFAB_KEY_JOB_NEAREST "fabricd.nearest"
-/* pmix_byte_object_t, from PMIx_server_collect_inventory: what a host has, for _deliver_inventory. */
+/**
+ * pmix_byte_object_t: the inventory of a host. PMIx_server_collect_inventory() returns it,
+ * PMIx_server_deliver_inventory() takes it.
+ */
 #define PMIXFAB_KEY_INVENTORY "pmixfab.inventory"
 
-/*
- * Ask the PMIx server that this process is connected to (PMIx_tool_init, PMIx_Init or a server attached to
- * another) for a plane's snapshot. `directives` are pmix_info_t as PMIx_Fabric_register takes them
- * (PMIX_FABRIC_PLANE, _VENDOR, _IDENTIFIER, _INDEX), or NULL for the default plane. On the daemon's host the
- * snapshot's file is mapped, elsewhere its bytes come over the wire. Blocks for a round trip or two;
- * PMIXFAB_ERR_TIMEOUT after 30 s without an answer.
+/**
+ * Open a plane's snapshot from the connected PMIx server. On the daemon's host the call maps the snapshot's
+ * file, elsewhere the server sends the bytes. It takes one or two round trips.
+ *
+ * \param directives those of PMIx_Fabric_register(), an array of pmix_info_t (PMIX_FABRIC_PLANE,
+ *                   PMIX_FABRIC_VENDOR, PMIX_FABRIC_IDENTIFIER, PMIX_FABRIC_INDEX); NULL: the default plane
+ * \param ndirs      number of directives
+ * \param out        becomes the handle, to be closed with pmixfab_close(); NULL on error
+ * \return 0 or an error code
  */
 int pmixfab_open_pmix(const struct pmix_info *directives, size_t ndirs, struct pmixfab **out);
 
-/* Names of all planes that the connected server serves; as pmixfab_list_rundir(). */
+/**
+ * List the planes that the connected PMIx server serves, the default plane first.
+ *
+ * \param names becomes the list of *n names, to be freed with pmixfab_list_free(); NULL on error
+ * \param n     becomes the number of names; 0 on error
+ * \return 0 or an error code
+ */
 int pmixfab_list_pmix(char ***names, size_t *n);
 
-/*
- * Does the connected server serve what it knew before, because its last sweep failed? *stale becomes 1 or 0.
+/**
+ * Report whether the connected PMIx server serves old data because its last sweep failed.
+ *
+ * \param stale becomes 1 or 0
+ * \return 0 or an error code
  */
 int pmixfab_stale_pmix(int *stale);
 
-/*
- * PMIx_Fabric_register(), completed: fills `fabric` (index, info, ninfo; name stays the caller's) so that
- * its info array holds, beside the scalars and strings, a true PMIX_FABRIC_COST_MATRIX pointer. The object
- * must be updated and released with the two functions below, not with the stock ones. (Standard:
- * "PMIx_Fabric_register")
+/**
+ * Register a fabric object, as PMIx_Fabric_register() does, and add the cost matrix, which PMIx itself never
+ * sends to another process. The info array then holds the scalars, the strings and a valid
+ * PMIX_FABRIC_COST_MATRIX pointer. Update and release the object only with pmixfab_update() and
+ * pmixfab_deregister(). Standard: "PMIx_Fabric_register".
+ *
+ * \param fabric     the object; its index, info and ninfo are filled, its name stays the caller's
+ * \param directives as for pmixfab_open_pmix()
+ * \param ndirs      number of directives
+ * \return 0 or an error code.
+ *   #PMIXFAB_ERR_INVAL: also if the object is registered already.
  */
 int pmixfab_register(struct pmix_fabric_s *fabric, const struct pmix_info *directives, size_t ndirs);
 
-/*
- * Bring a registered object up to date. The old matrix is changed in place, or freed where the number of
- * devices is another one: nobody may be reading it ("PMIx_Fabric_update"). When nothing has changed the
- * object stays as it is, pointers included, and so on error.
+/**
+ * Bring a registered object up to date. The matrix is changed in place, or freed and replaced if the number
+ * of devices has changed: no other thread may read it meanwhile. If nothing has changed, and on error, the
+ * object and its pointers stay as they are. Standard: "PMIx_Fabric_update".
+ *
+ * \param fabric an object of pmixfab_register()
+ * \return 0 or an error code
  */
 int pmixfab_update(struct pmix_fabric_s *fabric);
 
-/* Release what pmixfab_register() filled in. ("PMIx_Fabric_deregister") */
+/**
+ * Release everything that pmixfab_register() filled in. Standard: "PMIx_Fabric_deregister".
+ *
+ * \param fabric an object of pmixfab_register()
+ * \return 0 or #PMIXFAB_ERR_INVAL
+ */
 int pmixfab_deregister(struct pmix_fabric_s *fabric);
 
-/* The snapshot behind a registered object; it belongs to the object. NULL where it is none of ours. */
+/**
+ * Return the snapshot of a registered object.
+ *
+ * \param fabric the object
+ * \return the snapshot, owned by the object; NULL if pmixfab_register() did not make the object
+ */
 const struct pmixfab *pmixfab_of(const struct pmix_fabric_s *fabric);
 
+/** @} */
 /* ---- relay: for another PMIx server ---------------------------------------------------------------- */
-
-/*
- * A PMIx server (a workload manager's, on a node) hands its clients' fabric requests on to the scheduler's
- * fabricd, and the news of changes back: pmixfab_server_fabric in its module, and pmixfab_relay_open() after
- * PMIx_server_init(). Any number of requests are under way at a time, over one connection.
- *
- * `scheduler` is the PMIx URI of a fabricd, or the run directory of one on this host (NULL: /run/fabricd),
- * which is looked at again for each connection. Returns after the first attempt to connect, also when it
- * failed: the relay goes on trying, with growing pauses. PMIXFAB_ERR_BUSY: it is open already.
- * PMIXFAB_ERR_UNREACH: PMIx is not initialized.
- *
- * Where a run directory has snapshots and no fabricd.uri (a node whose fabricd has no PMIx server) requests
- * are answered from these in this process, and changes are announced as they are seen there.
- *
- * A request is answered within the deadline (10 s at the start; for those that come after the call), with
- * PMIX_ERR_TIMEOUT when the scheduler takes longer. Without a connection: PMIX_ERR_UNREACH, at once. Requests
- * that were under way when the connection broke are sent again while their deadline lasts.
- *
- * Close it before PMIx_server_finalize(): what is under way is answered PMIX_ERR_UNREACH. Not to be called on
+/**
+ * \defgroup relay Relay: for another PMIx server
+ * A PMIx server, for example that of a workload manager on a node, forwards the fabric requests of its
+ * clients to the scheduler's fabricd and raises the events of its changes. Set pmixfab_server_fabric() in the
+ * server's module, and call pmixfab_relay_open() after PMIx_server_init() and pmixfab_relay_close() before
+ * PMIx_server_finalize(). Do not call pmixfab_relay_open(), pmixfab_relay_close() and pmixfab_tell_job() on
  * PMIx's progress thread.
+ *
+ * Any number of requests share one connection. Each request is answered once: with PMIX_ERR_TIMEOUT after the
+ * deadline, or after the caller's PMIX_TIMEOUT if that is shorter; with PMIX_ERR_UNREACH at once if there is
+ * no connection. If the connection breaks, requests are sent again while their deadline lasts.
+ * @{
+ */
+
+/**
+ * Open the relay and make the first attempt to connect. If it fails, the relay retries with growing pauses;
+ * the call returns 0 all the same.
+ *
+ * If the run directory has snapshots and no fabricd.uri (a node whose fabricd has no PMIx server), the relay
+ * answers requests from these snapshots in this process and announces their changes.
+ *
+ * \param scheduler the PMIx URI of a fabricd, or the run directory of one on this host, which is read again
+ *                  for each connection; NULL: /run/fabricd
+ * \return 0 or an error code.
+ *   #PMIXFAB_ERR_BUSY: the relay is open already.
+ *   #PMIXFAB_ERR_UNREACH: PMIx is not initialized.
+ *   #PMIXFAB_ERR_SYNTAX: a URI of another kind.
+ *   #PMIXFAB_ERR_UNSUPPORTED: not with this version of the PMIx library (docs/relay.md).
  */
 int pmixfab_relay_open(const char *scheduler);
+
+/**
+ * Set the deadline for requests that arrive after this call. At the start it is 10 s.
+ *
+ * \param milliseconds 1 to 3600000
+ * \return 0 or #PMIXFAB_ERR_RANGE
+ */
 int pmixfab_relay_deadline(unsigned milliseconds);
+
+/** Close the relay. Answer all pending requests with PMIX_ERR_UNREACH. */
 void pmixfab_relay_close(void);
 
-/*
- * Launch information for a job of this PMIx server, for hosts of one whose node has no run directory (where
- * it has one, the component pmdl does this by itself; such a job is left as it is): each process of the job
- * finds with its first PMIx_Get() what docs/design/component.md lists. Between PMIx_server_register_nspace(),
- * which has to say where the ranks are, and the start of the job's processes. `planes`: the default one
- * first, open already, as by pmixfab_open_pmix(), so that nobody is asked here; needed during the call only.
- * `host`: this node, as the job calls it; NULL: as gethostname() does.
+/**
+ * Store launch information for a job in this PMIx server. Each process of the job finds it with its first
+ * PMIx_Get(); docs/design/component.md lists the keys.
  *
- * PMIXFAB_ERR_NOTFOUND: the planes have no host of the job. _UNREACH: PMIx is not initialized. _IO: the
- * library does not take it. _UNSUPPORTED: this library, 5.0 before 5.0.7, hands it to no process. Not to be
- * called on PMIx's progress thread.
+ * This function is for a server whose node has no run directory; elsewhere the component pmdl does the same,
+ * and a job that already has the information is left as it is. Call it after
+ * PMIx_server_register_nspace(), which must have stored where the ranks are, and before the job's processes
+ * start. It sends no request.
+ *
+ * \param nspace the job
+ * \param host   this node's name in the job; NULL: the name of gethostname()
+ * \param planes open snapshots, the default plane first; used during the call only
+ * \param n      number of planes
+ * \return 0 or an error code.
+ *   #PMIXFAB_ERR_NOTFOUND: the planes have no host of the job.
+ *   #PMIXFAB_ERR_UNREACH: PMIx is not initialized.
+ *   #PMIXFAB_ERR_IO: the PMIx library rejects the information.
+ *   #PMIXFAB_ERR_UNSUPPORTED: this PMIx library (5.0 before 5.0.7) passes it to no process.
  */
 int pmixfab_tell_job(const char *nspace, const char *host, const struct pmixfab *const planes[], uint32_t n);
 
-/*
- * What the server's module points at; declared only when <pmix_server.h> was included before this header. The
- * fabric function for every server. The query function for the keys that a server with a query function of
- * its own does not know; a server that has none needs none.
- */
 #ifdef PMIx_SERVER_API_H
+/**
+ * The fabric function for a server's module. Declared only if <pmix_server.h> is included before this header.
+ *
+ * \param requestor  the client
+ * \param op         register or update
+ * \param directives those of the client
+ * \param ndirs      number of directives
+ * \param cbfunc     called once with the answer
+ * \param cbdata     passed to `cbfunc`
+ * \return PMIX_SUCCESS, then `cbfunc` is called; else an error, and it is not called
+ */
 pmix_status_t pmixfab_server_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_t op,
                                     const pmix_info_t directives[], size_t ndirs, pmix_info_cbfunc_t cbfunc,
                                     void *cbdata);
+
+/**
+ * Answer queries for fabric keys. A server with a query function of its own calls this for the keys that it
+ * does not support; a server without one does not need it. Declared as pmixfab_server_fabric().
+ *
+ * \param requestor the client
+ * \param queries   the queries
+ * \param nqueries  number of queries
+ * \param cbfunc    called once with the answer
+ * \param cbdata    passed to `cbfunc`
+ * \return PMIX_SUCCESS, then `cbfunc` is called; else an error, and it is not called
+ */
 pmix_status_t pmixfab_server_query(pmix_proc_t *requestor, pmix_query_t *queries, size_t nqueries,
                                    pmix_info_cbfunc_t cbfunc, void *cbdata);
 #endif
+
+/** @} */
 
 #ifdef __cplusplus
 }

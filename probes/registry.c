@@ -14,8 +14,7 @@ static const struct probe end = {0};
 static int check_record(const struct probe_config *config, struct fab_err *err)
 {
     if (config->arg != NULL && config->arg[0] == '\0')
-        return fab_fail(err, PMIXFAB_ERR_SYNTAX,
-                        "behind the colon the file of a recorded machine is missing");
+        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "the file of a recorded machine is missing after the colon");
     return PMIXFAB_OK;
 }
 
@@ -25,7 +24,8 @@ static int check_record(const struct probe_config *config, struct fab_err *err)
 MODULE(hwloc,
        "this host: PCI addresses, names, NUMA nodes of network and RDMA devices, by hwloc; or FILE.xml");
 MODULE(verbs, "this host: RDMA devices and their ports, by libibverbs; or FILE, a recorded machine");
-MODULE(libfabric, "this host: what libfabric's providers can use; or FILE, a recorded machine");
+MODULE(libfabric,
+       "this host: devices and the libfabric providers that can use them; or FILE, a recorded machine");
 MODULE(ucx, "this host: UCX's transports and their estimates; or FILE, a recorded machine");
 MODULE(ethernet, "this host: network interfaces and their addresses; or FILE, a recorded machine");
 MODULE(lldp,

@@ -1,6 +1,4 @@
-/*
- * ctl_control.c - the client's side of the control socket, and questions to the daemon.
- */
+/* ctl_control.c - the client's side of the control socket, and requests to the daemon. */
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -21,7 +19,7 @@ struct ctl_control {
     int fd;
     char *where; /* for messages */
     char *buf;
-    size_t start, used, cap; /* buf[start..used) is not read yet */
+    size_t start, used, cap; /* buf[start..used) is not processed yet */
 };
 
 __attribute__((format(printf, 2, 3))) static enum ctl_exit control_fail(char *why, const char *fmt, ...)
@@ -63,13 +61,13 @@ enum ctl_exit ctl_control_open(const char *rundir, struct ctl_control **out, cha
             rundir);
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
-        return control_fail(why, "no socket: %s: %s", address.sun_path, strerror(errno));
+        return control_fail(why, "cannot create a socket: %s: %s", address.sun_path, strerror(errno));
     if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
         return ctl_control_adopt(fd, address.sun_path, out, why);
     saved = errno;
     close(fd);
     if (saved == ENOENT || saved == ECONNREFUSED || saved == ENOTDIR)
-        return control_fail(why, "no fabricd answers: %s: is it running? (systemctl status fabricd)",
+        return control_fail(why, "no fabricd answers: %s: check that it runs (systemctl status fabricd)",
                             address.sun_path);
     if (saved == EAGAIN)
         return control_fail(why, "fabricd is busy: %s: too many callers wait already: try again",
@@ -98,24 +96,25 @@ static enum ctl_exit control_send(struct ctl_control *control, json_t *request, 
     if (text == NULL)
         return control_fail(why, "out of memory: %s: try again", control->where);
     len = strlen(text);
-    text[len++] = '\n'; /* the end of the string is not sent */
+    text[len++] = '\n'; /* without the 0 at the end of the string */
     while (sent < len && status == CTL_DONE) {
         ssize_t n = send(control->fd, text + sent, len - sent, MSG_NOSIGNAL);
         int saved = errno;
         if (n >= 0)
             sent += (size_t)n;
         else if (saved != EAGAIN && saved != EINTR)
-            status = control_fail(why, "fabricd went away: %s: %s: look at its log", control->where,
+            status = control_fail(why, "lost the connection to fabricd: %s: %s: read its log", control->where,
                                   strerror(saved));
         else if (ctl_wait(control->fd, POLLOUT, deadline) <= 0)
-            status = control_fail(why, "fabricd does not listen: %s: no byte taken in %d s: look at its log",
-                                  control->where, SEND_SECONDS);
+            status =
+                control_fail(why, "fabricd does not read: %s: no byte was accepted in %d s: read its log",
+                             control->where, SEND_SECONDS);
     }
     free(text);
     return status;
 }
 
-/* The line that begins at `start`, ended in place; NULL: not complete yet. */
+/* Return the line that begins at `start`, ended in place; NULL: not complete yet. */
 static char *take_line(struct ctl_control *c, size_t *searched, size_t *len)
 {
     char *line, *end;
@@ -160,8 +159,8 @@ static enum ctl_exit control_parse(const struct ctl_control *c, const char *text
         return CTL_DONE;
     json_decref(*line);
     *line = NULL;
-    return control_fail(why, "not an answer of fabricd's: %s: %s: are both of one version?", c->where,
-                        error.text);
+    return control_fail(why, "not an answer of fabricd: %s: %s: use fabricctl and fabricd of one version",
+                        c->where, error.text);
 }
 
 enum ctl_exit ctl_control_next(struct ctl_control *control, int seconds, json_t **line,
@@ -185,35 +184,35 @@ enum ctl_exit ctl_control_next(struct ctl_control *control, int seconds, json_t 
         if (ready < 0 && seconds < 0)
             return CTL_DONE;
         if (ready < 0)
-            return control_fail(why, "interrupted: %s: fabricd may still be at work", control->where);
+            return control_fail(why, "interrupted: %s: fabricd may continue the work", control->where);
         if (ready == 0)
-            return control_fail(why, "fabricd does not answer: %s: nothing in %d s: look at its log",
+            return control_fail(why, "fabricd does not answer: %s: nothing in %d s: read its log",
                                 control->where, seconds);
         n = recv(control->fd, control->buf + control->used, control->cap - control->used, 0);
         if (n > 0)
             control->used += (size_t)n;
         else if (n == 0)
-            return control_fail(why,
-                                "fabricd closed the connection: %s: did it stop? (systemctl status fabricd)",
-                                control->where);
+            return control_fail(
+                why, "fabricd closed the connection: %s: check whether it stopped (systemctl status fabricd)",
+                control->where);
         else if (errno != EAGAIN && errno != EINTR)
-            return control_fail(why, "fabricd went away: %s: %s: look at its log", control->where,
+            return control_fail(why, "lost the connection to fabricd: %s: %s: read its log", control->where,
                                 strerror(errno));
     }
 }
 
-/* A refusal, in the daemon's own words. */
+/* Report a rejection in the daemon's words. */
 static enum ctl_exit control_refusal(const struct ctl_control *c, const json_t *answer, char *why)
 {
     const char *message = ctl_text_of(answer, "message");
     json_int_t code = ctl_number_of(answer, "error");
     if (message != NULL)
         return control_fail(why, "%s", message);
-    return control_fail(why, "fabricd refuses: %s: %s", c->where,
+    return control_fail(why, "fabricd rejects the request: %s: %s", c->where,
                         code < 0 && code > -1000 ? pmixfab_strerror((int)code) : "no reason given");
 }
 
-/* One byte, and with it the descriptor. */
+/* Send one byte, and the descriptor with it. */
 static enum ctl_exit send_descriptor(const struct ctl_control *c, int fd, char *why)
 {
     char byte = 0;
@@ -231,7 +230,7 @@ static enum ctl_exit send_descriptor(const struct ctl_control *c, int fd, char *
     memcpy(CMSG_DATA(header), &fd, sizeof fd);
     if (sendmsg(c->fd, &message, MSG_NOSIGNAL) == 1)
         return CTL_DONE;
-    return control_fail(why, "fabricd does not take the file: %s: %s", c->where, strerror(errno));
+    return control_fail(why, "cannot send the file to fabricd: %s: %s", c->where, strerror(errno));
 }
 
 enum ctl_exit ctl_control_give(struct ctl_control *control, json_t *request, int fd, int seconds,
@@ -246,7 +245,8 @@ enum ctl_exit ctl_control_give(struct ctl_control *control, json_t *request, int
         size_t i;
         status = ctl_control_next(control, seconds, &line, why);
         progress = ctl_text_of(line, "progress");
-        json_array_foreach(json_object_get(line, "mistakes"), i, mistake) /* of a refusal, each a line */
+        json_array_foreach(json_object_get(line, "mistakes"), i,
+                           mistake) /* each mistake of a rejection is a line */
         {
             ctl_error("%s", json_string_length(mistake) > 0 ? json_string_value(mistake) : "?");
         }
@@ -263,8 +263,10 @@ enum ctl_exit ctl_control_give(struct ctl_control *control, json_t *request, int
     return status;
 }
 
-/* Put a page to those before it: its rows behind theirs, or before them where pages go back in time; all else
- * is as the newest page has it. */
+/*
+ * Add a page to the previous ones: its rows after theirs, or before them if pages go back in time. The other
+ * members are those of the newest page.
+ */
 static bool add_page(json_t *answer, json_t *page, bool back)
 {
     const char *key;
@@ -286,7 +288,7 @@ static bool add_page(json_t *answer, json_t *page, bool back)
     return good;
 }
 
-/* The pages that follow the first one, put together. */
+/* Request the pages after the first one, and join them. */
 static enum ctl_exit ask_pages(struct ctl_control *control, json_t *request, int seconds, json_t *answer,
                                char *why)
 {
@@ -325,16 +327,17 @@ enum ctl_exit ctl_control_ask(const char *rundir, json_t *request, int seconds, 
     return status;
 }
 
-/* ---- one question to the daemon, and its answer ---- */
+/* ---- one request to the daemon, and its answer ---- */
 
 enum ctl_exit ctl_control_only(const struct ctl *ctl, const char *command)
 {
     if (ctl->uri == NULL)
         return CTL_DONE;
-    return ctl_usage("%s does not go over PMIx: --uri: run it on fabricd's own host, with --rundir", command);
+    return ctl_usage("%s does not work over PMIx: --uri: run it on fabricd's own host, with --rundir",
+                     command);
 }
 
-/* The daemon refuses, and perhaps the name is a mistake that its message tells. */
+/* Report a rejection by the daemon, with a near name if the message names an unknown one. */
 static enum ctl_exit tell_refusal(const struct ctl *ctl, const char *why)
 {
     const char *const names[] = {ctl->n_args > 0 ? ctl->args[0] : NULL, ctl->host, ctl->sw};

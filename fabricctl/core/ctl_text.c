@@ -1,6 +1,4 @@
-/*
- * ctl_text.c - texts as they may be shown, JSON, messages and interrupts.
- */
+/* ctl_text.c - cleaned texts, JSON, messages and interrupts. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -14,7 +12,7 @@
 #include "topo/base/hostlist.h"
 #include "topo/base/text.h"
 
-/* ---- strings as they may be shown ---- */
+/* ---- strings that are safe to show ---- */
 
 void ctl_clean(char *text)
 {
@@ -192,7 +190,7 @@ enum ctl_exit ctl_json_print(FILE *out, json_t *value)
     return failed ? ctl_nomem() : CTL_DONE;
 }
 
-/* ---- how fabricctl tells failures, ends, and is interrupted ---- */
+/* ---- failures, the end, and interrupts of fabricctl ---- */
 
 static void error_line(const char *fmt, va_list args)
 {
@@ -236,7 +234,7 @@ enum ctl_exit ctl_finish(enum ctl_exit status)
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
     saved = errno;
-    /* who closed the pipe knows it; `fabricctl devices | head` is no error to talk about */
+    /* the program that closed the pipe knows the cause: `fabricctl devices | head` is not an error */
     if (saved != EPIPE)
         ctl_error("cannot write: standard output: %s",
                   saved != 0 ? strerror(saved) : "an earlier write failed");

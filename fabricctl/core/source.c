@@ -1,6 +1,4 @@
-/*
- * source.c - the planes that a command is about, from a run directory or as a PMIx tool; names that are near.
- */
+/* source.c - the planes of a command, from a run directory or as a PMIx tool; names that are near. */
 #include <ctype.h>
 #include <fcntl.h>
 #include <pmix_tool.h>
@@ -20,12 +18,11 @@
 
 static bool connected;
 
-/* PMIx has no deadline of its own for a server that accepts and then says nothing. */
+/* PMIx has no deadline for a server that accepts a connection and then sends nothing. */
 static void on_alarm(int signal_number)
 {
-    static const char text[] =
-        "fabricctl: no answer: the PMIx server of --uri: is it a fabricd, and does it use the "
-        "same security (munge)?\n";
+    static const char text[] = "fabricctl: no answer: the PMIx server of --uri: check that it is a fabricd "
+                               "with the same security (munge)\n";
     ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
     (void)signal_number;
     (void)ignored;
@@ -33,9 +30,8 @@ static void on_alarm(int signal_number)
 }
 
 /*
- * The library writes lines of its own to standard error about what is none of an operator's business (4.2.2
- * calls every query a BAD-PARAM). What fails is told by us. Who wants to see its lines sets the variable
- * to 2.
+ * PMIx writes lines of its own to standard error that mislead an operator (4.2.2 reports a BAD-PARAM for
+ * every query). fabricctl reports failures itself. Set the variable to 2 to see these lines.
  */
 static void silence_library(void)
 {
@@ -47,7 +43,7 @@ static void silence_library(void)
     setenv("PMIX_OUTPUT_STDERR_FD", text, 0);
 }
 
-/* Connect as a tool; once. */
+/* Connect as a tool, once. */
 static enum ctl_exit pmix_connect(const char *uri)
 {
     struct sigaction action = {.sa_handler = on_alarm};
@@ -69,8 +65,8 @@ static enum ctl_exit pmix_connect(const char *uri)
     PMIX_INFO_DESTRUCT(&info[1]);
     if (rc != PMIX_SUCCESS)
         return ctl_error(
-            "cannot connect: %s: %s; is fabricd running, and is this the line in its fabricd.uri?", uri,
-            PMIx_Error_string(rc));
+            "cannot connect: %s: %s; check that fabricd runs, and that this is the line in its fabricd.uri",
+            uri, PMIx_Error_string(rc));
     connected = true;
     return CTL_DONE;
 }
@@ -101,9 +97,9 @@ static int pmix_open(const char *plane, struct pmixfab **out)
     return rc;
 }
 
-/* ---- open the planes that a command is about ---- */
+/* ---- open the planes of a command ---- */
 
-/* What the library said: the first thing it passed over, and the last error. */
+/* The library's messages: the first one about a skipped plane, and the last error. */
 static pthread_mutex_t said_lock = PTHREAD_MUTEX_INITIALIZER;
 static char said_skipped[400], said_error[400];
 
@@ -128,14 +124,17 @@ void ctl_source_log(void)
     pmixfab_set_log(source_on_log, NULL);
 }
 
-/* Why something failed: what was passed over says more than that nothing is left; else the code in words. */
+/*
+ * Explain a failure: a message about a skipped plane is more helpful than "no plane"; without one, the code
+ * in words.
+ */
 static void source_explain(const struct ctl *ctl, int code, char reason[static CTL_REASON_SIZE])
 {
     pthread_mutex_lock(&said_lock);
     if (said_skipped[0] != '\0' || said_error[0] != '\0')
         snprintf(reason, CTL_REASON_SIZE, "%s", said_skipped[0] != '\0' ? said_skipped : said_error);
     else
-        snprintf(reason, CTL_REASON_SIZE, "%s: %s: is fabricd running? (systemctl status fabricd)",
+        snprintf(reason, CTL_REASON_SIZE, "%s: %s: check that fabricd runs (systemctl status fabricd)",
                  ctl_source_location(ctl), pmixfab_strerror(code));
     said_skipped[0] = said_error[0] = '\0';
     pthread_mutex_unlock(&said_lock);
@@ -151,7 +150,7 @@ static int source_open_plane(const struct ctl *ctl, const char *name, struct pmi
     return ctl->uri != NULL ? pmix_open(name, out) : pmixfab_open_rundir(ctl->rundir, name, out);
 }
 
-/* The planes that there are, for a message. */
+/* Report that the plane does not exist, with the planes that do. */
 static enum ctl_exit no_such_plane(const struct ctl *ctl)
 {
     char have[256] = "", reason[CTL_REASON_SIZE];
@@ -190,7 +189,7 @@ enum ctl_exit ctl_view_one(const struct ctl *ctl, struct ctl_view *view)
         return CTL_DONE;
     }
     source_explain(ctl, rc, reason);
-    /* INVAL: nothing can be called so. */
+    /* INVAL: no plane can have this name. */
     if ((rc == PMIXFAB_ERR_NOTFOUND || rc == PMIXFAB_ERR_INVAL) && ctl->plane != NULL)
         status = no_such_plane(ctl);
     else
@@ -199,7 +198,7 @@ enum ctl_exit ctl_view_one(const struct ctl *ctl, struct ctl_view *view)
     return status;
 }
 
-/* Open those listed. One that vanished since is no failure: a plane may retire at any moment. */
+/* Open the listed planes. A plane that vanished since is no failure: a plane may retire at any moment. */
 static enum ctl_exit open_listed(const struct ctl *ctl, char *const *names, size_t n, struct ctl_view *view)
 {
     char reason[CTL_REASON_SIZE];
@@ -233,7 +232,7 @@ enum ctl_exit ctl_view_any(const struct ctl *ctl, struct ctl_view *view, char re
         source_explain(ctl, rc, reason);
         return CTL_DONE;
     }
-    /* What was passed over is told, even when the rest is fine. */
+    /* Skipped planes are reported even if the others can be read. */
     pthread_mutex_lock(&said_lock);
     if (said_skipped[0] != '\0')
         ctl_error("warning: %s", said_skipped);
@@ -253,7 +252,7 @@ enum ctl_exit ctl_view_all(const struct ctl *ctl, struct ctl_view *view)
     status = ctl_view_any(ctl, view, reason);
     if (status != CTL_DONE || view->n > 0)
         return status;
-    if (reason[0] == '\0') /* the last one retired between the list and the opening */
+    if (reason[0] == '\0') /* the last plane retired between the list and the opening */
         source_explain(ctl, PMIXFAB_ERR_NOTFOUND, reason);
     ctl_view_close(view);
     return ctl_error("no plane to read: %s", reason);
@@ -273,7 +272,7 @@ void ctl_source_end(void)
     pmixfab_set_log(NULL, NULL);
 }
 
-/* ---- which name may be meant by one that nothing has ---- */
+/* ---- the near name for a name that does not exist ---- */
 
 struct each {
     unsigned kinds;
@@ -327,7 +326,7 @@ void ctl_each_name(const struct ctl *ctl, unsigned kinds, void (*fn)(const char 
     ctl_view_close(&view);
 }
 
-/* In small letters, and no 0 before a number: node1 may be meant by Node0001. */
+/* Return the name in small letters, without leading zeros of numbers: node1 is near Node0001. */
 static void plain_name(const char *name, char plain[static CTL_SUGGESTION])
 {
     size_t n = 0;

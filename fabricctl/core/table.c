@@ -1,6 +1,4 @@
-/*
- * table.c - rows in three forms: JSON, CSV, and a table that is as wide as the terminal.
- */
+/* table.c - rows in three forms: JSON, CSV, and a table as wide as the terminal. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <libsmartcols.h>
@@ -12,14 +10,14 @@
 
 #include "fabricctl/core/ctl.h"
 
-/* ---- which columns are shown, and in which order ---- */
+/* ---- the choice and the order of columns ---- */
 
 #define CTL_MAX_COLUMNS 64
 struct ctl_shown {
     size_t n;
-    size_t of[CTL_MAX_COLUMNS];     /* of what is shown: the number of the column */
-    size_t at[CTL_MAX_COLUMNS];     /* of a column: where it is shown; CTL_MAX_COLUMNS: nowhere */
-    char head[CTL_MAX_COLUMNS][32]; /* over it, in a text */
+    size_t of[CTL_MAX_COLUMNS];     /* for each shown column: its number */
+    size_t at[CTL_MAX_COLUMNS];     /* for each column: its shown place; CTL_MAX_COLUMNS: not shown */
+    char head[CTL_MAX_COLUMNS][32]; /* heads in a text table */
 };
 
 static void show_column(struct ctl_shown *shown, const struct ctl_column *columns, size_t column)
@@ -43,7 +41,10 @@ static bool refuse_column(const char *key, int len, const struct ctl_column *col
     return false;
 }
 
-/* Those of `asked`, keys with commas between; NULL: all that the format has. False: one of them is no key. */
+/*
+ * Choose the columns of `asked`, keys with commas between; NULL: all of the format. Return false if one of
+ * them is no key.
+ */
 static bool columns_choose(const char *asked, enum ctl_format format, const struct ctl_column *columns,
                            size_t n_columns, struct ctl_shown *out)
 {
@@ -66,9 +67,9 @@ static bool columns_choose(const char *asked, enum ctl_format format, const stru
     return true;
 }
 
-/* ---- a table as wide as the terminal: which columns are cut, and to which width ---- */
+/* ---- a table as wide as the terminal: the columns to shorten, and their widths ---- */
 
-#define FIT_MOST  10 /* what is left of a text before any is cut to FIT_LEAST: the day of a time */
+#define FIT_MOST  10 /* minimum width of a text before any is cut to FIT_LEAST: the day of a time */
 #define FIT_LEAST 6
 
 static size_t shown_width(const char *text)
@@ -94,7 +95,7 @@ static bool is_text_column(struct libscols_table *scols, size_t column)
     return !scols_column_is_right(scols_table_get_column(scols, column));
 }
 
-/* Cut the cells of a column to so many characters. */
+/* Cut the cells of a column to this number of characters. */
 static bool cut_column(struct libscols_table *scols, size_t column, size_t width)
 {
     for (size_t i = 0; i < scols_table_get_nlines(scols); i++) {
@@ -118,7 +119,7 @@ static bool cut_column(struct libscols_table *scols, size_t column, size_t width
     return true;
 }
 
-/* The widest text column that may be cut; the number of columns: none may be. */
+/* Return the widest text column that may be cut; the number of columns: none may be. */
 static size_t widest_text(struct libscols_table *scols, const size_t *width, const size_t *head, size_t least)
 {
     const size_t n = scols_table_get_ncols(scols);
@@ -130,7 +131,7 @@ static size_t widest_text(struct libscols_table *scols, const size_t *width, con
     return widest;
 }
 
-/* Cut the widest first, down to so many characters; returns the new total. */
+/* Cut the widest column first, down to this number of characters; return the new total. */
 static size_t shrink_widest(struct libscols_table *scols, size_t *width, const size_t *head, size_t least,
                             size_t total, size_t terminal)
 {
@@ -140,8 +141,10 @@ static size_t shrink_widest(struct libscols_table *scols, size_t *width, const s
     return total;
 }
 
-/* Cut the spare texts of a filled table and then the widest until it is so wide. Leave columns out where that
- * is not enough. spare: of each shown column. False: no memory. */
+/*
+ * Cut the spare texts of a filled table and then the widest ones until the table fits. Leave columns out if
+ * that is not enough. spare: for each shown column. Return false without memory.
+ */
 static bool fit_table(struct libscols_table *scols, const bool *spare, size_t terminal)
 {
     const size_t n = scols_table_get_ncols(scols);
@@ -164,7 +167,7 @@ static bool fit_table(struct libscols_table *scols, const bool *spare, size_t te
     total = shrink_widest(scols, width, head, FIT_LEAST, total, terminal);
     for (size_t i = 0; good && i < n; i++)
         good = cut_column(scols, i, width[i]);
-    /* What is too wide even so has fewer columns, the last one first. */
+    /* a table that is still too wide loses columns, the last one first */
     for (size_t i = scols_table_get_ncols(scols); i-- > 1 && total > terminal;)
         if (i != last) {
             scols_column_set_flags(scols_table_get_column(scols, i), SCOLS_FL_HIDDEN);
@@ -181,18 +184,18 @@ struct ctl_table {
     enum ctl_json json;
     const struct ctl_column *columns;
     size_t n_columns;
-    size_t column; /* the next cell's */
+    size_t column; /* number of the next cell */
     size_t n_rows;
     bool no_memory;
     json_t *into;                 /* not owned */
-    json_t *object;               /* the row under way, JSON */
+    json_t *object;               /* the unfinished row, JSON */
     struct libscols_table *scols; /* text */
-    struct libscols_line *line;   /* the row under way, text */
-    char **cells;                 /* the row under way, CSV: what is shown */
+    struct libscols_line *line;   /* the unfinished row, text */
+    char **cells;                 /* the unfinished row, CSV: the shown cells */
     struct ctl_shown shown;
 };
 
-/* As asked on the command line, for what goes to standard output. */
+/* Settings of the command line, for standard output. */
 static struct {
     const char *columns;
     bool no_header, longer, refused;
@@ -213,7 +216,7 @@ static bool lay_out(struct ctl_table *t)
     if (t->scols == NULL)
         return false;
     scols_table_set_stream(t->scols, t->out);
-    scols_table_set_termforce(t->scols, SCOLS_TERMFORCE_NEVER); /* fit_table() decides what is cut */
+    scols_table_set_termforce(t->scols, SCOLS_TERMFORCE_NEVER); /* fit_table() cuts instead */
     scols_table_enable_noheadings(t->scols, layout.no_header);
     for (size_t i = 0; i < t->shown.n; i++)
         if (scols_table_new_column(t->scols, t->shown.head[i], 0,
@@ -260,7 +263,7 @@ struct ctl_table *ctl_table_open(FILE *out, enum ctl_format format, enum ctl_jso
     return t;
 }
 
-/* A cell as text, for people and for CSV. Takes a cleaned or harmless string. */
+/* Add a cell as text, for people and for CSV. The string must be cleaned or harmless. */
 static void put_string(struct ctl_table *t, const char *text, bool absent)
 {
     size_t at = t->shown.at[t->column];
@@ -277,7 +280,7 @@ static void put_string(struct ctl_table *t, const char *text, bool absent)
     t->column++;
 }
 
-/* A cell as JSON; takes the reference. */
+/* Add a cell as JSON; takes the reference. */
 static void put_json(struct ctl_table *t, json_t *value)
 {
     if (t->object == NULL)
@@ -294,7 +297,7 @@ static bool table_is_full(const struct ctl_table *t)
     return t == NULL || t->no_memory || t->column >= t->n_columns;
 }
 
-/* The same cell as JSON, whose reference is taken, and as text. */
+/* Add a cell as JSON (takes the reference) and as text. */
 static void put_plain(struct ctl_table *t, json_t *value, const char *text, bool absent)
 {
     if (!table_is_full(t) && t->format == CTL_JSON) {
@@ -348,7 +351,7 @@ void ctl_put_rate(struct ctl_table *table, uint64_t mbps)
 static void put_seconds(struct ctl_table *table, double seconds)
 {
     char text[32];
-    /* to the millisecond; JSON and CSV say the same */
+    /* to the millisecond, in JSON and CSV alike */
     snprintf(text, sizeof text, "%.3f", seconds);
     seconds = strtod(text, NULL);
     snprintf(text, sizeof text, "%.10g", seconds);
@@ -438,7 +441,7 @@ void ctl_put_list(struct ctl_table *table, const json_t *strings)
     free(names);
 }
 
-/* In the order that was asked for. */
+/* Put the members in the order of --columns. */
 static void order_members(struct ctl_table *t)
 {
     json_t *ordered = json_object();
@@ -557,7 +560,7 @@ enum ctl_exit ctl_table_close(struct ctl_table *table)
     return no_memory ? ctl_nomem() : CTL_DONE;
 }
 
-/* ---- cells and rows that are made of others ---- */
+/* ---- cells and rows from other values ---- */
 
 void ctl_put_guid(struct ctl_table *table, uint64_t guid)
 {

@@ -23,7 +23,7 @@ int ctl_wait(int fd, short what, int64_t deadline)
     struct pollfd fds[2] = {{.fd = fd, .events = what}, {.fd = STDOUT_FILENO}};
     sigset_t block, before;
     int n = 0;
-    /* the signal may come between the look at it and the wait: it is let in only during the wait */
+    /* the signal may arrive between the check and the wait: it is unblocked only during the wait */
     sigemptyset(&block);
     sigaddset(&block, SIGINT);
     sigaddset(&block, SIGTERM);

@@ -1,5 +1,5 @@
 /*
- * export.c - a plane, or all of them, in a format of another program's: the table of formats, and the
+ * export.c - a plane, or all of them, in the format of another program: the table of formats, and the
  * command.
  */
 #include <jansson.h>
@@ -18,12 +18,14 @@
 #include "topo/base/order.h"
 #include "topo/base/pattern.h"
 
-/* ---- two texts that say the same ----
+/*
+ * ---- comparison of two texts by their meaning ----
  *
- * For --if-changed: what a text says, whatever its comments, and its blanks and its order where they say
- * nothing: equal meanings are equal texts. free() them; NULL: no memory, or the text is none of the kind. */
+ * For --if-changed: the meaning of a text is the text without comments, and without blanks and order where
+ * they do not matter. The caller frees the results; NULL: no memory, or the text is not of this format.
+ */
 
-/* Lines in the making. */
+/* Lines of a meaning. */
 struct meant {
     char **lines;
     uint32_t n, room;
@@ -35,7 +37,7 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* "Nodes=n[1-3]" with its names one by one in order; what is no list stands as it is. */
+/* Write the names of "Nodes=n[1-3]" one by one in order; other words stay. */
 static void put_spelled(FILE *out, const char *word)
 {
     const char *equals = strchr(word, '=');
@@ -51,8 +53,10 @@ static void put_spelled(FILE *out, const char *word)
     fab_hostlist_free(&list);
 }
 
-/* One line, which is written on, in the one form. What is no configuration of Slurm's keeps its indentation:
- * in YAML that says what belongs to what. */
+/*
+ * Add one line (which is modified) in the normal form. Lines that are not Slurm configuration keep their
+ * indentation, because it carries meaning in YAML.
+ */
 static void meaning_line(struct meant *m, char *line, bool slurm)
 {
     const int indentation = slurm ? 0 : (int)strspn(line, " \t");
@@ -108,19 +112,25 @@ static char *meaning_of_lines(const char *text, bool slurm, bool sorted)
     return meaning;
 }
 
-/* Lines of words: without comments (#) and empty lines, indented as they are, one blank between words. */
+/*
+ * Return the meaning of lines of words: without comments (#) and empty lines, with their indentation, and one
+ * blank between words.
+ */
 static char *meaning_lines(const char *text)
 {
     return meaning_of_lines(text, false, false);
 }
 
-/* Slurm's configuration: lines in any order, lists of hosts and switches spelled out and sorted. */
+/*
+ * Return the meaning of a Slurm configuration: lines sorted, and lists of hosts and switches expanded and
+ * sorted.
+ */
 static char *meaning_slurm(const char *text)
 {
     return meaning_of_lines(text, true, true);
 }
 
-/* The same, but for the lines' order: Slurm makes larger blocks of blocks that follow each other. */
+/* As above, with the lines in their order: Slurm joins blocks that follow each other into larger blocks. */
 static char *meaning_slurm_block(const char *text)
 {
     return meaning_of_lines(text, true, false);
@@ -138,7 +148,7 @@ static char *meaning_json(const char *text)
     return meaning_of_json(json_loads(text, JSON_DECODE_ANY, NULL));
 }
 
-/* All that planes hold: which generation it is, and since when, is no part of it. */
+/* Return the contents of all planes, without the generation and its time. */
 static char *meaning_planes(const char *text)
 {
     json_t *value = json_loads(text, JSON_DECODE_ANY, NULL), *plane;
@@ -151,14 +161,14 @@ static char *meaning_planes(const char *text)
     return meaning_of_json(value);
 }
 
-/* ----
- * JSON: the complete contents of all planes in one object: the lists of the commands `planes`, `devices`,
- * ..., each under its name, with the facts of each device.
+/*
+ * ---- JSON: the complete contents of all planes in one object: the lists of the commands `planes`,
+ * `devices`, ..., each under its name, with the facts of each device.
  */
 
-#define VERSION 1 /* another one where a member means something else than before */
+#define VERSION 1 /* increases when a member changes its meaning */
 
-/* Devices stand plane by plane, by index. */
+/* Add facts to the devices, which are listed plane by plane, by index. */
 static bool add_facts(const struct ctl_view *view, json_t *devices)
 {
     size_t row = 0;
@@ -177,12 +187,12 @@ static bool add_facts(const struct ctl_view *view, json_t *devices)
 static enum ctl_exit export_planes_json(struct ctl_export *x)
 {
     static const char *const lists[] = {"planes", "devices", "switches", "links", "groups", "rails"};
-    struct ctl all = *x->ctl; /* args are the format, not names that are asked for */
+    struct ctl all = *x->ctl; /* args hold the format, not requested names */
     json_t *root = json_pack("{s:s, s:i}", "format", "fabricd", "version", VERSION);
     enum ctl_exit status = root != NULL ? CTL_DONE : ctl_nomem();
     all.n_args = 0;
     all.format = CTL_JSON;
-    /* what is known after a sweep only would change the file at each start of fabricd */
+    /* facts that are known only after a sweep would change the file at each start of fabricd */
     all.snapshots_only = true;
     for (size_t i = 0; status == CTL_DONE && i < CTL_COUNT(lists); i++) {
         json_t *rows = json_array();
@@ -198,27 +208,31 @@ static enum ctl_exit export_planes_json(struct ctl_export *x)
     return status;
 }
 
-/* ---- a plane, or all of them, in a format of somebody else's ---- */
+/* ---- a plane, or all of them, in the format of another program ---- */
 
-/* What a format is, bits. */
+/* Properties of a format, bits. */
 enum {
-    OF_ALL_PLANES = 1, /* unless --plane says which; else it is of one: that of --plane, or the default */
-    OF_HOSTS = 2,      /* it takes a list of hosts after its name */
-    AT_LEAVES = 4,     /* it has hosts at leaves, so --interface says at which */
-    WITH_MAPPING = 8   /* it ends with the mapping of a tree's names (ctl_tree_mapping()) */
+    /* unless --plane chooses one; without the bit: only of --plane, or of the default plane */
+    OF_ALL_PLANES = 1,
+    OF_HOSTS = 2,    /* a list of hosts may follow its name */
+    AT_LEAVES = 4,   /* the format places hosts at leaves, which --interface chooses */
+    WITH_MAPPING = 8 /* ends with the mapping of a tree's names (ctl_tree_mapping()) */
 };
 
-/* A format is an entry here and a function that writes it: of planes, or of the tree of all of them. */
+/*
+ * The formats. A new format is an entry here and a function that writes it: from planes, or from the tree of
+ * all of them.
+ */
 static const struct export_format {
     const char *name, *summary;
     unsigned is;
     ctl_export_fn *write;
     ctl_tree_fn *tree;
-    char *(*meaning)(const char *text); /* NULL: only the same text says the same */
-    /* Names, in either case, that its readers take for something else than a host, with commas between them:
-     * such hosts are left out, with a message. NULL: there are none. */
+    char *(*meaning)(const char *text); /* NULL: only identical texts have the same meaning */
+    /* Names, in either case, that readers of the format do not take for hosts, with commas between: such
+     * hosts are left out, with a message. NULL: none. */
     const char *reserved;
-    const char *head; /* its first lines; NULL: none */
+    const char *head; /* first lines of the file; NULL: none */
 } formats[] = {
     {"slurm-tree", "Slurm: topology.conf for topology/tree", OF_ALL_PLANES | AT_LEAVES | WITH_MAPPING, NULL,
      ctl_write_slurm_tree, meaning_slurm, CTL_SLURM_WORDS,
@@ -276,7 +290,10 @@ static const struct export_format *format_by_name(const char *name)
     return NULL;
 }
 
-/* Does the file that is there say the same? What cannot be read, or is of another kind, does not. */
+/*
+ * Return whether the existing file has the same meaning. A file that cannot be read, or is of another kind,
+ * does not.
+ */
 static bool says_the_same(const struct export_format *format, const char *path, const char *text, size_t size)
 {
     size_t size_there;
@@ -319,7 +336,7 @@ static enum ctl_exit write_format(const struct export_format *format, struct ctl
     return status;
 }
 
-/* The text in memory first: what fails or is refused touches no file. */
+/* Write the text to memory first: a failure leaves the file as it is. */
 static enum ctl_exit export_view(const struct export_format *format, struct ctl_export *x)
 {
     char *text = NULL;
@@ -334,9 +351,9 @@ static enum ctl_exit export_view(const struct export_format *format, struct ctl_
     if (fclose(x->out) != 0 || (failed && status == CTL_DONE))
         status = ctl_nomem();
     if (status == CTL_DONE && x->ctl->strict && x->n_lost > 0)
-        status =
-            ctl_error("not written: %s cannot say what the fabric is: without --strict it leaves that out",
-                      format->name);
+        status = ctl_error(
+            "not written: %s cannot describe the fabric completely: without --strict it leaves that out",
+            format->name);
     if (status == CTL_DONE && x->ctl->if_changed && says_the_same(format, x->ctl->output, text, size))
         status = CTL_SAME;
     if (status == CTL_DONE)
@@ -349,7 +366,7 @@ static enum ctl_exit export_view(const struct export_format *format, struct ctl_
     return status;
 }
 
-/* A plane's index stays, the default plane is another one as soon as that has more devices. */
+/* A plane keeps its index; the default plane changes as soon as another one has more devices. */
 static int compare_indices(const void *a, const void *b)
 {
     struct pmixfab_plane x = {0}, y = {0};

@@ -1,7 +1,4 @@
-/*
- * export_names.c - what vertices of a tree are called: by rules, apart from each other, and as they were
- * called before.
- */
+/* export_names.c - names of a tree's vertices: by rules, unique, and the same as before. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +9,7 @@
 #include "fabricctl/export/export.h"
 #include "topo/base/order.h"
 
-/* ---- what a tree's vertices are called: the same name whatever else is there ---- */
+/* ---- names of a tree's vertices: independent of other vertices ---- */
 
 #define LETTERS_DIGITS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
@@ -51,7 +48,10 @@ const char *ctl_plane_name(const struct pmixfab_plane *plane, char name[static C
     return name;
 }
 
-/* What was called so, inner vertices, then by GUID: the first of a name keeps it. */
+/*
+ * Sort vertices with their previous name first, then inner vertices, then by GUID: the first one of a name
+ * keeps it.
+ */
 static int compare_vertices(const void *a, const void *b)
 {
     const struct ctl_vertex *x = *(struct ctl_vertex *const *)a, *y = *(struct ctl_vertex *const *)b;
@@ -61,7 +61,7 @@ static int compare_vertices(const void *a, const void *b)
              ?: FAB_ORDER(x->guid, y->guid);
 }
 
-/* One time through all; false: there was nothing to do. */
+/* Make one pass over all; return false if nothing had to change. */
 static bool names_once_apart(struct ctl_vertex **order, uint32_t n)
 {
     char kept[CTL_VERTEX_NAME] = "";
@@ -90,7 +90,7 @@ enum ctl_exit ctl_names_apart(struct ctl_tree *tree)
         return ctl_nomem();
     for (uint32_t v = 0; v < tree->n; v++)
         order[v] = &tree->vertices[v];
-    /* what a name became may be the name of another switch */
+    /* a new name may equal the name of another switch */
     while (status == CTL_DONE && names_once_apart(order, tree->n))
         if (++times == 3)
             status = ctl_error("not written: switches still have one name: give them names of their own");
@@ -108,7 +108,7 @@ void ctl_tree_mapping(FILE *out, const struct ctl_tree *tree)
 
 /* ---- the file of names beside an export ---- */
 
-/* Beside the file itself, as what it was before. False: without memory. */
+/* Return the path of FILE.names. False: no memory. */
 static bool names_path(const char *output, char **path)
 {
     struct stat st;
@@ -140,7 +140,7 @@ enum ctl_exit ctl_names_load(struct ctl_export_names *names, const char *output)
     free(text);
     return json_is_object(names->was)
                ? CTL_DONE
-               : ctl_error("not written: %s: no names of switches can be read there: move it away",
+               : ctl_error("not written: %s: cannot read names of switches from it: move it away",
                            names->path);
 }
 
@@ -168,17 +168,20 @@ void ctl_names_free(struct ctl_export_names *names)
     json_decref(names->is);
 }
 
-/* ----
- * vertices stay called as they were: a leaf as its switch was, what is above as most of
- * the switches below it say.
+/*
+ * ---- vertices keep their names: a leaf the one of its switch, an inner vertex the one that most switches
+ * below it had.
  *
  * {"0xGUID": {"name": own name, "leaf": name, "above": [name, ...]}, ...}
  */
 
-/* The name that has most switches in common with a vertex, and of such ones that has fewest others. */
+/*
+ * The name that has most switches in common with a vertex; among equal ones, the one with fewest other
+ * switches.
+ */
 struct kept_name {
     const char *name;
-    json_int_t both, either; /* switches of both; of the one or the other */
+    json_int_t both, either; /* switches of both; of either */
 };
 
 static bool kept_better(const struct kept_name *a, const struct kept_name *b)
@@ -201,7 +204,10 @@ static const char *kept_text(const json_t *value)
                : "";
 }
 
-/* A leaf is called as the rules say, or has a GUID behind that, where another one had its name. */
+/*
+ * Return whether a leaf's previous name follows from the rules, also with a GUID after it because another
+ * vertex had the name.
+ */
 static bool kept_by_rule(const char *was, const char *rule)
 {
     const size_t len = strlen(rule);
@@ -217,7 +223,7 @@ static void kept_put(struct ctl_vertex *vertex, const char *name)
     vertex->kept = true;
 }
 
-/* One more in counts[name][key]. */
+/* Add one to counts[name][key]. */
 static bool kept_count(json_t *counts, const char *name, const char *key)
 {
     json_t *of_name = json_object_get(counts, name);
@@ -226,8 +232,10 @@ static bool kept_count(json_t *counts, const char *name, const char *key)
     return json_object_set_new(of_name, key, json_integer(ctl_number_of(of_name, key) + 1)) == 0;
 }
 
-/* counts[name][vertex]: switches that were below this name and are below this vertex. counts[name][""]: all
- * that were below it. */
+/*
+ * Fill in counts[name][vertex]: switches that were below this name and are below this vertex.
+ * counts[name][""]: all that were below it.
+ */
 static bool kept_above(json_t *counts, const json_t *was, const struct ctl_tree *tree, uint32_t leaf)
 {
     bool good = true;
@@ -260,15 +268,17 @@ static bool kept_sizes(json_t *counts, json_t *was)
     return good;
 }
 
-/* Does the plane give such names? Where it is called otherwise now, its vertices are. */
+/* Return whether the plane makes such names. If the plane was renamed, its vertices are renamed, too. */
 static bool kept_of_plane(const char *name, const char *plane)
 {
     const size_t len = strlen(plane);
     return strncmp(name, plane, len) == 0 && (name[len] == '\0' || name[len] == '-');
 }
 
-/* Each name goes to the vertex that it has most in common with, unless another name has more. below: the
- * switches of each vertex. */
+/*
+ * Give each name to the vertex that has most in common with it, unless another name has more. below: the
+ * switches of each vertex.
+ */
 static void kept_give(json_t *counts, const char *plane, const uint32_t *below, struct kept_name *given)
 {
     const char *name, *key;

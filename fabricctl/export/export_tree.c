@@ -13,9 +13,9 @@
 
 #define NONE UINT32_MAX
 
-/* ---- what stands below a vertex of a tree, and above a leaf ---- */
+/* ---- the contents below a vertex of a tree, and the vertex above a leaf ---- */
 
-/* Fill in the children. False without memory. */
+/* Fill in the children. Return false without memory. */
 static bool tree_children(struct ctl_tree *tree)
 {
     uint32_t *fill = calloc(tree->n + (size_t)1, sizeof *fill);
@@ -66,7 +66,7 @@ uint32_t ctl_tree_at(const struct ctl_tree *tree, uint32_t leaf, uint32_t height
     return v;
 }
 
-/* ---- what is chosen ---- */
+/* ---- the chosen devices ---- */
 
 static bool device_is_chosen(const struct ctl *ctl, const struct pmixfab *fab, uint32_t index)
 {
@@ -111,8 +111,8 @@ enum ctl_exit ctl_bases_choose(struct ctl_export *x)
     }
     qsort(x->chosen, x->n_chosen, sizeof *x->chosen, compare_host_names);
     if (x->ctl->interface != NULL && x->n_chosen == 0)
-        return ctl_error("nothing to write: --interface %s: no device, port, interface or leaf is called so: "
-                         "see fabricctl devices",
+        return ctl_error("nothing to write: --interface %s: no device, port, interface or leaf has such a "
+                         "name: see fabricctl devices",
                          x->ctl->interface);
     return CTL_DONE;
 }
@@ -123,31 +123,32 @@ static bool host_is_chosen(const struct ctl_export *x, const char *host)
            bsearch(&host, x->chosen, x->n_chosen, sizeof *x->chosen, compare_host_names) != NULL;
 }
 
-/* ---- where hosts are ---- */
+/* ---- the places of hosts ---- */
 
-/* A base is what may become a leaf: an edge switch, or the leaves of a unit. */
+/* Bases: the objects that may become leaves, which are edge switches, or the leaves of a unit. */
 struct bases {
     const struct ctl_export *x;
     const struct pmixfab *fab;
     const struct pmixfab_plane *plane;
-    const uint32_t *base; /* of each switch */
+    const uint32_t *base; /* for each switch */
     uint32_t n;
 };
-/* How it is known where a host is. */
+/* Location of a host. */
 enum host_at {
-    AT_NONE,      /* none of its devices is at a switch */
-    AT_ELSEWHERE, /* all that are chosen are in other planes */
-    AT_ONE,       /* all of its devices, or all that are chosen, are there */
+    AT_NONE,      /* none of its devices is connected to a switch */
+    AT_ELSEWHERE, /* all its chosen devices are in other planes */
+    AT_ONE,       /* all its devices, or all chosen ones, are there */
     AT_SEVERAL    /* others are elsewhere */
 };
 
 struct base_finder {
     const struct bases *bases;
-    uint32_t *at;                /* of each device: its base; NONE: none, or it does not count */
-    uint32_t *n_hosts, *n_finer; /* of each base: hosts, and those that have a base with fewer hosts, too */
+    uint32_t *at; /* for each device: its base; NONE: it has none, or is not chosen */
+    /* for each base: its hosts, and those of them that also have a base with fewer hosts */
+    uint32_t *n_hosts, *n_finer;
 };
 
-/* Of the devices from first on: is it the first one at its base? */
+/* Return whether a device, among those from `first` on, is the first one at its base. */
 static bool base_is_new(const struct base_finder *f, uint32_t first, uint32_t d)
 {
     if (f->at[d] == NONE)
@@ -158,7 +159,7 @@ static bool base_is_new(const struct base_finder *f, uint32_t first, uint32_t d)
     return true;
 }
 
-/* Which devices of a host count, and at which bases they are. */
+/* Find the devices of a host that count, and their bases. */
 static enum host_at base_devices(struct base_finder *f, const char *name, uint32_t first, uint32_t n)
 {
     const struct bases *b = f->bases;
@@ -219,9 +220,10 @@ static uint32_t base_choose(const struct base_finder *f, uint32_t first, uint32_
 }
 
 /*
- * host_base[h] of each host of the plane, and how. Of the devices that are chosen, else of all: the base
- * where most are, of equals the first. Bases that tell nobody apart come last: most of their hosts have a
- * device at one that has fewer hosts (so it is with a leaf for storage). False without memory.
+ * Find host_base[h] of each host of the plane, and how it was found: from the chosen devices, else from all,
+ * the base with most of them; among equal ones the first. A base that does not distinguish hosts comes last:
+ * most of its hosts also have a device at a base with fewer hosts, as with a leaf for storage. Return false
+ * without memory.
  */
 static bool bases_of_hosts(const struct bases *bases, uint32_t *host_base, enum host_at *how)
 {
@@ -247,26 +249,26 @@ static bool bases_of_hosts(const struct bases *bases, uint32_t *host_base, enum 
 
 /* ---- hosts to leaves, leaves to a tree, plane by plane ---- */
 
-/* One plane on its way into the tree, by bases. */
+/* One plane that is added to the tree, by bases. */
 struct planting {
     struct ctl_export *x;
     struct ctl_tree *tree;
     const struct pmixfab *fab;
     struct pmixfab_plane plane;
-    bool levelled;  /* the kind has no units and no levels: its switches are all alike */
-    uint32_t *base; /* of each switch */
+    bool levelled;  /* the kind has neither units nor levels: all switches are equal */
+    uint32_t *base; /* for each switch */
     uint32_t n_bases;
-    uint32_t *unit;           /* of each base: its number; NONE: it is a switch */
-    uint32_t *host_base;      /* of each host; NONE: it is not in the tree by this plane */
-    uint32_t *leaf;           /* of each base: its leaf, from 0 */
-    uint32_t *leaf_base;      /* of each leaf */
-    uint32_t *leaf_of;        /* of each switch */
-    uint32_t *group;          /* of each leaf of a dragonfly */
-    uint32_t *parent;         /* of each vertex */
-    uint32_t n_leaves, first; /* of its vertices in the tree */
+    uint32_t *unit;           /* for each base: its number; NONE: it is a switch */
+    uint32_t *host_base;      /* for each host; NONE: this plane does not add it to the tree */
+    uint32_t *leaf;           /* for each base: its leaf, from 0 */
+    uint32_t *leaf_base;      /* for each leaf */
+    uint32_t *leaf_of;        /* for each switch */
+    uint32_t *group;          /* for each leaf of a dragonfly */
+    uint32_t *parent;         /* for each vertex */
+    uint32_t n_leaves, first; /* its vertices in the tree */
 };
 
-/* ---- what a tree cannot say ---- */
+/* ---- facts that a tree cannot describe ---- */
 
 #define SHOWN 200 /* bytes of a list in a message */
 
@@ -288,7 +290,7 @@ static int compare_units(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The leaves of a unit serve the same hosts: they are one base. All others stand for themselves. */
+/* Join the leaves of a unit to one base, since they serve the same hosts. Each other leaf is a base. */
 static bool planting_bases(struct planting *p)
 {
     uint64_t *keys = malloc((p->plane.n_switches + (size_t)1) * sizeof *keys); /* unit, then switch */
@@ -318,17 +320,19 @@ static uint32_t device_base(const struct planting *p, uint32_t d)
                : NONE;
 }
 
-/* Why a host is not in the tree, or not at all of its leaves. */
+/* Reasons why a host is not in the tree, or not at all of its leaves. */
 enum lost_host { LOST_SEVERAL, LOST_STRANGE, LOST_WORD, LOST_BARE, LOST_TWICE, LOST_KINDS };
 static const char *const lost_words[LOST_KINDS] = {
-    [LOST_SEVERAL] = "at several leaves, each is written at one (--interface says which)",
-    [LOST_STRANGE] = "without a name that can be written, left out",
-    [LOST_WORD] = "with a name that means something else there, left out",
-    [LOST_BARE] = "at no switch, left out",
-    [LOST_TWICE] = "written as another plane has them",
+    [LOST_SEVERAL] = "at several leaves, each is written at one (choose with --interface)",
+    [LOST_STRANGE] = "with a name that cannot be written, left out",
+    [LOST_WORD] = "with a name that is a reserved word there, left out",
+    [LOST_BARE] = "not connected to a switch, left out",
+    [LOST_TWICE] = "written in the place that they have in another plane",
 };
 
-/* A host stands in the tree once: by the first plane that has it. placed: the names of the planes before. */
+/*
+ * Put each host into the tree once: by the first plane that has it. placed: the names of the planes before.
+ */
 static enum ctl_exit planting_hosts(struct planting *p, const char **placed, uint32_t n_placed)
 {
     const uint32_t room = p->plane.n_hosts;
@@ -386,7 +390,10 @@ static void planting_leaves(struct planting *p)
         p->leaf_of[s] = p->leaf[p->base[s]];
 }
 
-/* The first number in the logical coordinates of a leaf's devices: its pod, or its group of a dragonfly. */
+/*
+ * Set the group of each leaf: the first number in the logical coordinates of its devices, which is its pod,
+ * or its group of a dragonfly.
+ */
 static void planting_groups(struct planting *p)
 {
     for (uint32_t h = p->plane.n_hosts; h-- > 0;) {
@@ -438,8 +445,10 @@ static enum ctl_exit put_leaves(struct planting *p)
     return CTL_DONE;
 }
 
-/* Of an inner vertex: the plane, a pod or group by its stable number, or what it is over. Of several above
- * each other the higher ones say how high they are. */
+/*
+ * Name an inner vertex: after the plane, after a pod or group by its stable number, or after the vertices
+ * below it. Among several above each other, the higher ones have their height in the name.
+ */
 static void name_inner(struct planting *p, uint32_t v, bool only_root, const uint32_t *lowest)
 {
     struct ctl_vertex *vertex = &p->tree->vertices[p->first + v];
@@ -465,7 +474,7 @@ static void name_inner(struct planting *p, uint32_t v, bool only_root, const uin
 static enum ctl_exit put_vertices(struct planting *p, uint32_t n)
 {
     uint32_t *lowest =
-        malloc((n + (size_t)1) * sizeof *lowest); /* of each vertex: its leaf with the lowest GUID */
+        malloc((n + (size_t)1) * sizeof *lowest); /* for each vertex: its leaf with the lowest GUID */
     struct ctl_vertex *vertices = p->tree->vertices + p->first;
     uint32_t roots = 0;
     if (lowest == NULL)
@@ -546,7 +555,7 @@ static enum ctl_exit plant_plane(struct planting *p, const char **placed, uint32
     return status;
 }
 
-/* No host at any switch is no failure here. */
+/* A plane without hosts at switches is no failure here. */
 static enum ctl_exit plant_planes(struct ctl_export *x, struct ctl_tree *tree)
 {
     enum ctl_exit status;
@@ -587,7 +596,8 @@ enum ctl_exit ctl_tree_build(struct ctl_export *x, struct ctl_tree *tree)
 {
     enum ctl_exit status = plant_planes(x, tree);
     if (status == CTL_DONE && tree->n == 0)
-        status = ctl_error("nothing to write: no host with a name is at a switch: see fabricctl devices");
+        status = ctl_error(
+            "nothing to write: no host with a name is connected to a switch: see fabricctl devices");
     return status;
 }
 

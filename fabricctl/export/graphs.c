@@ -1,6 +1,4 @@
-/*
- * graphs.c - planes as pictures and graphs: Graphviz' dot, and GraphML.
- */
+/* graphs.c - planes as pictures and graphs: Graphviz' dot, and GraphML. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +9,14 @@
 #include "topo/base/hostlist.h"
 #include "topo/base/order.h"
 
-/* ----
- * a plane as a picture: Graphviz draws it. Hosts that are at the same switches are one box, so that
- * the picture of a thousand hosts can be looked at.
+/*
+ * ---- a plane as a picture for Graphviz. Hosts with the same switches are one box: so a picture of a
+ * thousand hosts stays readable.
  */
 
 #define LINE_WIDTH 28 /* characters of a line in a box of hosts */
 
-/* A host and the switches that it is at, each once, in order. */
+/* A host and its switches, each once, in order. */
 struct dot_host {
     const char *name;
     const uint32_t *switches;
@@ -26,10 +24,10 @@ struct dot_host {
     uint32_t index; /* natural order */
 };
 
-/* What is drawn as one line: cables between two switches. */
+/* Cables between two switches that are drawn as one line. */
 struct dot_edge {
     uint32_t above, below, cables, missing;
-    uint64_t mbps; /* of the slowest */
+    uint64_t mbps; /* of the slowest cable */
 };
 
 struct dot_plane {
@@ -38,12 +36,12 @@ struct dot_plane {
     struct pmixfab_plane plane;
     uint32_t top; /* the highest level of a switch */
     struct dot_host *hosts;
-    uint32_t *switches; /* room of the hosts' */
+    uint32_t *switches; /* storage for the hosts' switches */
     struct dot_edge *edges;
     uint32_t n_edges;
 };
 
-/* A text in double quotes. */
+/* Write a text in double quotes. */
 static void dot_text(FILE *out, const char *text)
 {
     char *clean = ctl_clean_copy(text);
@@ -184,7 +182,7 @@ static bool dot_gather_hosts(struct dot_plane *p)
     return true;
 }
 
-/* The list with line ends behind commas, so that a box is not as wide as the page. */
+/* Write the list with line breaks after commas, so that a box is not as wide as the page. */
 static void dot_hosts_label(FILE *out, const char *list, uint32_t n)
 {
     size_t width = 0;
@@ -239,7 +237,7 @@ static bool dot_hosts(struct dot_plane *p)
 
 /* ---- the plane ---- */
 
-/* Trees by levels; where all switches are of one level, by springs. */
+/* Choose the layout: trees by levels; if all switches are of one level, a spring model. */
 static void dot_begin(const struct dot_plane *p)
 {
     char title[300];
@@ -283,9 +281,9 @@ enum ctl_exit ctl_export_dot(struct ctl_export *x)
     return good ? CTL_DONE : ctl_nomem();
 }
 
-/* ----
- * planes as a graph for programs that compute with graphs: a node for each switch, device, router
- * and aggregation node, an edge for each cable.
+/*
+ * ---- planes as a graph for programs: a node for each switch, device, router and aggregation node, an edge
+ * for each cable.
  */
 
 /* Ends of cables that are neither switches nor devices. */
@@ -328,7 +326,7 @@ static void graph_node(FILE *out, const char *kind, uint64_t guid, const char *p
     graph_text(out, "node_plane", plane);
 }
 
-/* A switch goes by its GUID, a device by its HCA's and its port. */
+/* Write the id of a node: a switch's GUID, or a device's HCA and port. */
 static void graph_id(FILE *out, const struct pmixfab_end *end)
 {
     fprintf(out, "\"0x%016" PRIx64, end->guid);

@@ -1,5 +1,6 @@
 /*
- * hosts.c - lists: hosts for launchers, neighbours near each other, and names of nodes for infiniband-diags.
+ * hosts.c - lists: hosts for launchers, near ones next to each other, and names of nodes for
+ * infiniband-diags.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,9 +9,12 @@
 #include "fabricctl/export/export.h"
 #include "topo/base/hostlist.h"
 
-/* ---- lists for launchers: hosts such that neighbours in the list are near in the fabric ---- */
+/* ---- lists for launchers: neighbours in the list are near each other in the fabric ---- */
 
-/* The hosts of the list on the command line, or all: numbers, in the order of pmixfab_order(). NULL: told. */
+/*
+ * Return the hosts of the list on the command line, or all: numbers, in the order of pmixfab_order(). NULL:
+ * with a message.
+ */
 static uint32_t *hosts_in_order(struct ctl_export *x, const struct pmixfab_plane *plane, size_t *n)
 {
     const char *text = x->ctl->n_args > 1 ? x->ctl->args[1] : NULL;
@@ -35,15 +39,14 @@ static uint32_t *hosts_in_order(struct ctl_export *x, const struct pmixfab_plane
             status = ctl_error("no host %s: plane %s: see fabricctl devices", list.names[i], plane->name);
     fab_hostlist_free(&list);
     if (status == CTL_DONE && (hosts == NULL || pmixfab_order(fab, hosts, *n) != 0))
-        status =
-            ctl_error("no order: plane %s: a host stands twice in the list, or memory ran out", plane->name);
+        status = ctl_error("no order: plane %s: a host is in the list twice, or memory ran out", plane->name);
     if (status == CTL_DONE)
         return hosts;
     free(hosts);
     return NULL;
 }
 
-/* No device of it is up: no job can have it, though its place is kept. */
+/* Return whether no device of the host is up: no job can use it, although its place is kept. */
 static bool host_is_down(const struct pmixfab *fab, uint32_t first, uint32_t n)
 {
     struct pmixfab_device device;
@@ -62,8 +65,10 @@ static void tell_down(const char *const *names, size_t n, bool listed)
     free(list);
 }
 
-/* Their names, without those that are down unless they were asked for. The names belong to the plane; free()
- * the array. NULL: told. */
+/*
+ * Return their names, without hosts that are down unless the list names them. The names belong to the plane;
+ * the caller frees the array. NULL: with a message.
+ */
 static const char **names_in_order(struct ctl_export *x, size_t *n)
 {
     struct pmixfab_plane plane;
@@ -89,11 +94,12 @@ static const char **names_in_order(struct ctl_export *x, size_t *n)
                 continue;
         }
         if (ctl_reserved_name(x->reserved, names[kept]))
-            ctl_export_lost(x, "host %s: its name means something else there, left out", names[kept]);
+            ctl_export_lost(x, "host %s: its name is a reserved word there, left out", names[kept]);
         else if (ctl_plain_name(names[kept], SIZE_MAX))
             kept++;
         else
-            ctl_export_lost(x, "host %s: no name that a list can have, left out", names[kept]);
+            ctl_export_lost(x, "host %s: the format of the list does not allow its name, left out",
+                            names[kept]);
     }
     *n = kept;
     if (names == NULL || down == NULL)
@@ -138,12 +144,12 @@ enum ctl_exit ctl_export_rankfile(struct ctl_export *x)
     return CTL_DONE;
 }
 
-/* ---- node-name-map of OpenSM and the infiniband-diags: a line for each switch and HCA ---- */
+/* ---- node-name-map of OpenSM and infiniband-diags: a line for each switch and HCA ---- */
 
 static void put_mapped(struct ctl_export *x, uint64_t guid, const char *name, const char *more)
 {
     if (strchr(name, '"') != NULL || strchr(more, '"') != NULL)
-        ctl_export_lost(x, "node 0x%016" PRIx64 ": its name %s has a quote in it, left out", guid, name);
+        ctl_export_lost(x, "node 0x%016" PRIx64 ": its name %s contains a quote, left out", guid, name);
     else
         fprintf(x->out, "0x%016" PRIx64 " \"%s%s%s\"\n", guid, name, more[0] != '\0' ? " " : "", more);
 }

@@ -1,9 +1,9 @@
 /*
- * ibnetdiscover.c - planes as ibnetdiscover(8) prints a subnet: its readers take it.
+ * ibnetdiscover.c - planes in the format of ibnetdiscover(8), for programs that read it.
  *
- * What a snapshot does not have is written as what a reader takes for unknown: vendors, devices and LIDs are
- * 0, the system image GUID of a switch is its own, the lanes of a rate are those that it mostly has. What is
- * missing is not written.
+ * Values that a snapshot does not have are written as readers expect unknown ones: vendors, devices and LIDs
+ * are 0, the system image GUID of a switch is its own, the number of lanes is the usual one of the rate.
+ * Missing objects are not written.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,17 +16,17 @@
 #include "topo/base/search.h"
 #include "topo/model/model.h"
 
-#define MOST_DESCRIPTION 64 /* bytes that an InfiniBand node says */
+#define MOST_DESCRIPTION 64 /* bytes of an InfiniBand node description */
 
 struct ib_node {
     uint64_t guid, system_guid;
-    uint32_t place; /* the order in which they came */
+    uint32_t place; /* its place in the order of arrival */
     uint32_t n_ports;
     char letter; /* S, H, R */
     char desc[600];
 };
 
-/* One end of a cable, and what it leads to. */
+/* One end of a cable, and its far end. */
 struct ib_port {
     uint64_t guid, port_guid, to_guid, to_port_guid, mbps;
     uint32_t port, to_port;
@@ -61,8 +61,7 @@ static void ib_describe(struct ib_subnet *s, struct ib_node *node, const char *f
     if (strlen(node->desc) > MOST_DESCRIPTION)
         ctl_export_lost(
             s->x,
-            "\"%s\" is longer than the %d bytes of a node's description, of which readers may look "
-            "at no more",
+            "\"%s\" is longer than the %d bytes of a node's description, and readers may ignore the rest",
             node->desc, MOST_DESCRIPTION);
 }
 
@@ -78,7 +77,7 @@ static void ib_add_switches(struct ib_subnet *s, const struct pmixfab *fab, cons
     }
 }
 
-/* An HCA's devices are its ports; some may be in another plane. */
+/* Add HCAs: devices are their ports; some may be in another plane. */
 static void ib_add_hcas(struct ib_subnet *s, const struct pmixfab *fab, const struct pmixfab_plane *plane)
 {
     struct pmixfab_device device;
@@ -88,7 +87,7 @@ static void ib_add_hcas(struct ib_subnet *s, const struct pmixfab *fab, const st
         if (node == NULL)
             continue;
         if (!ctl_plain_name(device.host, MOST_DESCRIPTION))
-            ctl_export_lost(s->x, "a reader makes no host's name of \"%s\"", device.host);
+            ctl_export_lost(s->x, "a reader does not take \"%s\" for the name of a host", device.host);
         node->n_ports = device.port;
         if (device.system_guid != 0)
             node->system_guid = device.system_guid;
@@ -158,7 +157,7 @@ static int compare_ib_nodes(const void *a, const void *b)
     return FAB_ORDER(x->guid, y->guid) ?: FAB_ORDER(x->place, y->place);
 }
 
-/* Switches first, as they came. */
+/* Sort switches first, then by arrival. */
 static int compare_ib_places(const void *a, const void *b)
 {
     const struct ib_node *x = *(struct ib_node *const *)a, *y = *(struct ib_node *const *)b;
@@ -240,7 +239,7 @@ enum ctl_exit ctl_export_ibnetdiscover(struct ctl_export *x)
     bool good;
     for (size_t i = 0; i < x->view->n; i++)
         ib_add_plane(&s, x->view->planes[i]);
-    /* By GUID, each once: what came first says what it is, all say how many ports it has. */
+    /* By GUID, each once: the first record gives the kind, all of them give the number of ports. */
     uint32_t n = 0;
     if (s.n_nodes > 0)
         qsort(s.nodes, s.n_nodes, sizeof *s.nodes, compare_ib_nodes);

@@ -1,6 +1,4 @@
-/*
- * matrix.c - all costs of a plane: to read, or as a file of NumPy's.
- */
+/* matrix.c - all costs of a plane: for people, or as a NumPy file. */
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +12,7 @@
 #include "fabricctl/export/export.h"
 #include "fabricctl/show/show.h"
 
-/* ---- write a matrix without ever holding it ---- */
+/* ---- write a matrix without holding all of it in memory ---- */
 
 #define BLOCK_BYTES (4u << 20)
 
@@ -34,7 +32,7 @@ size_t ctl_npy_header(uint32_t n, unsigned char buf[static CTL_NPY_HEADER_MAX])
     return total;
 }
 
-/* On a terminal, and only for those who have been waiting. */
+/* Show progress on a terminal, and only after a while. */
 static void show_progress(uint32_t done, uint32_t n, time_t *shown, time_t start)
 {
     time_t now = time(NULL);
@@ -44,7 +42,7 @@ static void show_progress(uint32_t done, uint32_t n, time_t *shown, time_t start
     fprintf(stderr, "\rfabricctl: %u of %u rows", done, n);
 }
 
-/* To the target, or to the stream. */
+/* Write to the target, or to the stream. */
 static enum ctl_exit npy_put(const struct ctl_target *t, FILE *out, const void *bytes, size_t size)
 {
     if (out == NULL)
@@ -100,7 +98,8 @@ static enum ctl_exit npy_write(const struct pmixfab *fab, const char *path)
     size = len + (uint64_t)plane.n_devices * plane.n_devices * sizeof(uint16_t);
     ctl_catch_interrupts();
     status = ctl_target_open(path, &target);
-    /* a full disk is better known now than after gigabytes; where it cannot be known, writing will tell */
+    /* reserve the space: a full disk is better reported now than after gigabytes. If the file system
+     * cannot reserve, the write reports it */
     if (status == CTL_DONE && target.temporary != NULL && fallocate(target.fd, 0, 0, (off_t)size) != 0 &&
         (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
         status = ctl_target_failed(&target, "cannot write");
@@ -111,7 +110,7 @@ static enum ctl_exit npy_write(const struct pmixfab *fab, const char *path)
     return ctl_target_close(&target, false, status);
 }
 
-/* The same to a stream; the caller looks whether that failed. */
+/* As above, to a stream; the caller checks it for errors. */
 static enum ctl_exit npy_print(const struct pmixfab *fab, FILE *out)
 {
     unsigned char header[CTL_NPY_HEADER_MAX];
@@ -123,9 +122,9 @@ static enum ctl_exit npy_print(const struct pmixfab *fab, FILE *out)
     return write_rows(fab, plane.n_devices, NULL, out);
 }
 
-/* ---- all costs of a plane: to read, or as a file of NumPy's ---- */
+/* ---- all costs of a plane: for people, or as a NumPy file ---- */
 
-#define READABLE 2000 /* devices; more is for programs, and they take the file */
+#define READABLE 2000 /* devices; larger matrices are for programs, which read a file */
 
 /* Rows one after the other, into one buffer. */
 struct rows {
@@ -145,7 +144,7 @@ static bool label_of(const struct rows *r, uint32_t index, char label[static CTL
     return true;
 }
 
-/* For people in columns, with what stands in them by number; or as CSV, by name. */
+/* Write the rows in columns for people, with a legend of the numbers; or as CSV, by name. */
 static bool write_lines(const struct rows *r, bool csv)
 {
     uint32_t n = r->plane->n_devices;
@@ -190,7 +189,7 @@ static json_t *row_json(const struct rows *r, uint32_t i)
     return array;
 }
 
-/* One value after the other, with what stands between them in JSON. False where there is none. */
+/* Write one value after the other, with the JSON between them. Return false if there is no value. */
 static bool matrix_put_value(json_t *value, uint32_t index, const char *between)
 {
     bool good = value != NULL;
@@ -201,7 +200,7 @@ static bool matrix_put_value(json_t *value, uint32_t index, const char *between)
     return good;
 }
 
-/* The object is written in parts: four million numbers as JSON values at once would take 100 MB. */
+/* Write the object in parts: four million numbers as JSON values at once would take 100 MB. */
 static bool write_json(const struct rows *r)
 {
     uint32_t n = r->plane->n_devices;
@@ -246,7 +245,7 @@ enum ctl_exit ctl_matrix(const struct ctl *ctl)
     struct ctl_view view;
     enum ctl_exit status;
     if (ctl->output != NULL && ctl->output[0] == '-' && ctl->output[1] == '\0' && isatty(STDOUT_FILENO) == 1)
-        return ctl_usage("will not write binary data: standard output is a terminal: give -o a file");
+        return ctl_usage("cannot write binary data to standard output: it is a terminal: give -o FILE");
     status = ctl_view_one(ctl, &view);
     if (status != CTL_DONE)
         return status;
@@ -255,7 +254,7 @@ enum ctl_exit ctl_matrix(const struct ctl *ctl)
     return status;
 }
 
-#define EXPORT_MOST 16384 /* devices: an export is made in memory, and their matrix takes 512 MB there */
+#define EXPORT_MOST 16384 /* devices; an export is made in memory, where their matrix takes 512 MB */
 
 static enum ctl_exit export_too_large(const struct pmixfab_plane *plane)
 {
@@ -283,6 +282,6 @@ enum ctl_exit ctl_export_npy(struct ctl_export *x)
     if (pmixfab_plane(x->view->planes[0], &plane) == 0 && plane.n_devices > EXPORT_MOST)
         return export_too_large(&plane);
     if (x->ctl->output == NULL && isatty(STDOUT_FILENO) == 1)
-        return ctl_usage("will not write binary data: standard output is a terminal: give -o a file");
+        return ctl_usage("cannot write binary data to standard output: it is a terminal: give -o FILE");
     return npy_print(x->view->planes[0], x->out);
 }

@@ -23,9 +23,9 @@ enum ctl_exit ctl_write_slurm_tree(struct ctl_export *x, const struct ctl_tree *
     return CTL_DONE;
 }
 
-/* ----
- * topology.yaml of Slurm 25.05: a topology/tree for each plane. All texts are in
- * quotes: a name may be of digits only.
+/*
+ * ---- topology.yaml of Slurm 25.05: a topology/tree for each plane. All texts are in quotes, because a name
+ * may consist of digits.
  */
 
 static enum ctl_exit yaml_write(FILE *out, const struct pmixfab *fab, struct ctl_tree *tree, bool is_default)
@@ -48,8 +48,10 @@ static enum ctl_exit yaml_write(FILE *out, const struct pmixfab *fab, struct ctl
     return CTL_DONE;
 }
 
-/* A tree for each plane with switches, and which of them is the default: the default plane, or the first one
- * where that has no tree; it is SIZE_MAX before. */
+/*
+ * Build a tree for each plane with switches, and choose the default: the default plane, or the first one if
+ * that has no tree; SIZE_MAX: none.
+ */
 static enum ctl_exit yaml_trees(struct ctl_export *x, struct ctl_tree *trees, size_t *is_default)
 {
     enum ctl_exit status = CTL_DONE;
@@ -60,7 +62,8 @@ static enum ctl_exit yaml_trees(struct ctl_export *x, struct ctl_tree *trees, si
             continue;
         status = ctl_tree_build_plane(x, i, &trees[i]);
         if (status == CTL_DONE && trees[i].n == 0 && x->n_chosen == 0)
-            ctl_export_lost(x, "plane %s: no host with a name is at a switch, left out", plane.name);
+            ctl_export_lost(x, "plane %s: no host with a name is connected to a switch, left out",
+                            plane.name);
         if (trees[i].n > 0 && (*is_default == SIZE_MAX || (plane.is_default != 0 && !found))) {
             *is_default = i;
             found = plane.is_default != 0;
@@ -86,7 +89,7 @@ enum ctl_exit ctl_export_slurm_yaml(struct ctl_export *x)
     return status;
 }
 
-/* ---- which leaves stand together, and how many hosts may be planned for each ---- */
+/* ---- groups of leaves, and the number of hosts to plan for each ---- */
 
 /* Slurm's levels are the first sixteen powers of two. */
 #define BLOCK_LEVELS  16
@@ -95,20 +98,20 @@ struct blocks {
     uint32_t *leaves; /* vertices, in their order */
     uint32_t n;
     uint32_t n_hosts;
-    /* The larger blocks: so many leaves each, counted from the first leaf on. Powers of two, smaller ones
-     * first; together[0] is 1. */
+    /* Larger blocks: the number of leaves of each, counted from the first leaf on. Powers of two, smaller
+     * ones first; together[0] is 1. */
     uint32_t together[BLOCK_LEVELS];
-    uint32_t height[BLOCK_LEVELS]; /* of the vertices that hold one; 0: none does */
+    uint32_t height[BLOCK_LEVELS]; /* height of the vertices that hold one block; 0: none does */
     unsigned n_levels;
 };
 
-/* Room while leaves are put in order. */
+/* Memory for the ordering of leaves. */
 struct ordering {
     const struct ctl_tree *tree;
     struct blocks *blocks;
     uint32_t *below; /* leaves below each vertex, itself included */
-    uint32_t *first; /* of each vertex: how many leaves stand before it; then room */
-    bool *rest;      /* of each leaf in its order: the vertex above it has no whole block for it */
+    uint32_t *first; /* for each vertex: the number of leaves before it; then room */
+    bool *rest;      /* for each leaf in its order: the vertex above it has no whole block for it */
 };
 
 static int compare_counts(const void *a, const void *b)
@@ -116,7 +119,7 @@ static int compare_counts(const void *a, const void *b)
     return FAB_ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
-/* Those below one vertex follow each other, at every height. */
+/* Order the leaves so that those below one vertex follow each other, at every height. */
 static void order_leaves(struct ordering *o)
 {
     const struct ctl_tree *tree = o->tree;
@@ -144,7 +147,7 @@ static void order_leaves(struct ordering *o)
     }
 }
 
-/* At least half of the vertices of a height have so many leaves; 0: there is none of this height. */
+/* Return the number of leaves that at least half of the vertices of a height have; 0: none of this height. */
 static uint32_t usual_leaves(struct ordering *o, uint32_t height)
 {
     uint32_t n = 0;
@@ -175,7 +178,7 @@ static void infer_levels(struct ordering *o)
     }
 }
 
-/* Those that are the rest behind the others, which else stay in their order. */
+/* Move the leaves of rests behind the others, whose order stays. */
 static void rest_behind(struct ordering *o, uint32_t begin, uint32_t end)
 {
     uint32_t *leaves = o->blocks->leaves, n = begin;
@@ -186,7 +189,7 @@ static void rest_behind(struct ordering *o, uint32_t begin, uint32_t end)
                 leaves[n++] = o->first[i];
 }
 
-/* Below each vertex of a height whole blocks of `together` leaves come first. */
+/* Put whole blocks of `together` leaves first, below each vertex of a height. */
 static void whole_blocks(struct ordering *o, uint32_t height, uint32_t together)
 {
     const struct blocks *blocks = o->blocks;
@@ -217,8 +220,10 @@ static void order_blocks(struct ordering *o)
     rest_behind(o, 0, blocks->n);
 }
 
-/* With n_levels 0 the larger blocks are those that at least half of the vertices of a height hold; else the
- * caller has filled them in. */
+/*
+ * Build the blocks. With n_levels 0 the larger blocks are those that at least half of the vertices of a
+ * height hold; else the caller has filled them in.
+ */
 static enum ctl_exit blocks_build(const struct ctl_tree *tree, struct blocks *blocks)
 {
     const size_t n = tree->n + (size_t)1;
@@ -238,8 +243,10 @@ static enum ctl_exit blocks_build(const struct ctl_tree *tree, struct blocks *bl
     return status;
 }
 
-/* Of blocks of `upper` leaves, made of parts of `lower` leaves: the hosts of the k + 1 fullest parts of a
- * block, where those are most. The last block may have fewer parts. */
+/*
+ * Find for blocks of `upper` leaves, which consist of parts of `lower` leaves, the maximum number of hosts in
+ * the k + 1 fullest parts of a block. The last block may have fewer parts.
+ */
 static void fullest_parts(const struct ctl_tree *tree, const struct blocks *blocks, uint32_t lower,
                           uint32_t upper, uint32_t *parts, uint32_t *most)
 {
@@ -260,9 +267,12 @@ static void fullest_parts(const struct ctl_tree *tree, const struct blocks *bloc
     }
 }
 
-/* The most hosts that may be planned for each leaf so that every request which there are hosts for has a
- * place; 0: without memory. Slurm counts a request in base blocks, takes the smallest larger block that has
- * as many, and there no more of the next smaller ones than the request would fill were all of them full. */
+/*
+ * Return the maximum number of hosts that may be planned for each leaf so that Slurm can place every request
+ * for which there are enough hosts; 0: no memory. Slurm counts a request in base blocks, takes the smallest
+ * larger block that has as many, and uses in it no more of the next smaller blocks than the request would
+ * fill if all were full.
+ */
 static uint32_t blocks_base(const struct ctl_tree *tree, const struct blocks *blocks)
 {
     uint32_t *parts = calloc(blocks->n + (size_t)1, sizeof *parts);
@@ -283,8 +293,10 @@ static uint32_t blocks_base(const struct ctl_tree *tree, const struct blocks *bl
     return base;
 }
 
-/* How many blocks of a level reach over the border of vertices that hold such a block, and the first of those
- * vertices. */
+/*
+ * Return how many blocks of a level cross the border of vertices that hold such a block, and the first of
+ * those vertices.
+ */
 static uint32_t blocks_across(const struct ctl_tree *tree, const struct blocks *blocks, unsigned level,
                               const struct ctl_vertex **first)
 {
@@ -308,7 +320,7 @@ static bool is_power_of_two(uint32_t n)
     return n != 0 && (n & (n - 1)) == 0;
 }
 
-/* Hosts of the first size, and larger blocks as multiples of it. */
+/* Read the hosts of the first size, and larger blocks as multiples of it. */
 static enum ctl_exit read_sizes(const char *text, uint32_t *base, struct blocks *out)
 {
     const char *at = text;
@@ -318,16 +330,15 @@ static enum ctl_exit read_sizes(const char *text, uint32_t *base, struct blocks 
         const uint32_t before = out->n_levels > 0 ? out->together[out->n_levels - 1] : 0;
         if (*at < '0' || *at > '9' || size == 0 || size > 1000000 || (*end != ',' && *end != '\0') ||
             out->n_levels == BLOCK_LEVELS)
-            return ctl_usage("not sizes of blocks: --block-sizes %s: give numbers of hosts, as 18,36,72",
-                             text);
+            return ctl_usage(
+                "not sizes of blocks: --block-sizes %s: give numbers of hosts, for example 18,36,72", text);
         if (before == 0)
             *base = (uint32_t)size;
         else if (size % *base != 0 || size / *base <= before || !is_power_of_two((uint32_t)size / *base) ||
                  size / *base > BLOCK_LARGEST)
-            return ctl_usage(
-                "not sizes of blocks: --block-sizes %s: each is larger than the one before, and the "
-                "first one times a power of two, at most %u",
-                text, BLOCK_LARGEST);
+            return ctl_usage("not sizes of blocks: --block-sizes %s: each must be larger than the one "
+                             "before, and the first one times a power of two, at most %u",
+                             text, BLOCK_LARGEST);
         out->together[out->n_levels++] = (uint32_t)size / *base;
         if (*end == '\0')
             return CTL_DONE;
@@ -348,18 +359,21 @@ static void lost_borders(struct ctl_export *x, const struct ctl_tree *tree, cons
     }
 }
 
-/* For what is more than a block of the last size Slurm counts whole blocks of it only (25.05 to 26.05). */
+/*
+ * Report requests that Slurm cannot place at the end: for requests larger than the last size, Slurm counts
+ * only whole blocks of that size (25.05 to 26.05).
+ */
 static void lost_end(struct ctl_export *x, const struct blocks *blocks, uint32_t base)
 {
     const uint32_t last = blocks->together[blocks->n_levels - 1];
     if (last > 1 && (uint64_t)base * last < blocks->n_hosts && blocks->n % last != 0)
         ctl_export_lost(x,
-                        "BlockSizes end with %u: Slurm refuses requests that need the last %u of %u leaves, "
+                        "BlockSizes end with %u: Slurm rejects requests that need the last %u of %u leaves, "
                         "which are no whole block: add a size of at least %u",
                         base * last, blocks->n % last, blocks->n, blocks->n_hosts);
 }
 
-/* What leaves of unequal size make of the first size. */
+/* Report requests that Slurm rejects because leaves differ in size. */
 static void lost_unequal(struct ctl_export *x, const struct ctl_tree *tree, const struct blocks *blocks,
                          uint32_t base, uint32_t largest)
 {
@@ -367,15 +381,14 @@ static void lost_unequal(struct ctl_export *x, const struct ctl_tree *tree, cons
     for (uint32_t i = 0; i < blocks->n; i++)
         n_larger += tree->vertices[blocks->leaves[i]].n_hosts > base;
     if (base > largest && largest < blocks->n_hosts)
-        ctl_export_lost(
-            x,
-            "BlockSizes begin with %u: Slurm refuses some requests that there are hosts for; up to "
-            "%u it refuses none",
-            base, largest);
+        ctl_export_lost(x,
+                        "BlockSizes begin with %u: Slurm rejects some requests although there are enough "
+                        "hosts; up to %u it rejects none",
+                        base, largest);
     else if (base == largest && n_larger > blocks->n / 2)
         ctl_export_lost(x,
                         "BlockSizes begin with %u, and most leaves have more hosts: with a larger size Slurm "
-                        "refuses some requests that there are hosts for",
+                        "rejects some requests although there are enough hosts",
                         base);
 }
 
@@ -387,10 +400,10 @@ static enum ctl_exit put_blocks(struct ctl_export *x, const struct ctl_tree *tre
         if (tree->vertices[blocks->leaves[i]].n_hosts < smallest->n_hosts)
             smallest = &tree->vertices[blocks->leaves[i]];
     if (smallest->n_hosts < base)
-        fprintf(
-            x->out,
-            "# %s has fewer hosts than BlockSizes begin with: Slurm before 25.05 does not start with that\n",
-            smallest->name);
+        fprintf(x->out,
+                "# %s has fewer hosts than the first of BlockSizes: Slurm before 25.05 does not start with "
+                "that\n",
+                smallest->name);
     for (uint32_t i = 0; i < blocks->n; i++) {
         char *list = ctl_tree_below(tree, blocks->leaves[i]);
         if (list == NULL)
@@ -418,8 +431,7 @@ enum ctl_exit ctl_write_slurm_block(struct ctl_export *x, const struct ctl_tree 
         status = largest == 0 ? ctl_nomem() : CTL_DONE;
         if (base == 0) {
             base = largest;
-            /* Where there are larger blocks, add one of all leaves, in which there is room for all hosts by
-             * its size, too. */
+            /* With larger blocks, add one of all leaves: it has room for all hosts also by its size. */
             uint32_t all = 1;
             while (all < BLOCK_LARGEST && (all < blocks.n || (uint64_t)all * base < blocks.n_hosts))
                 all *= 2;

@@ -1,6 +1,4 @@
-/*
- * target.c - a file that appears whole or not at all, and what a format cannot say.
- */
+/* target.c - a file that appears whole or not at all, and reports of a format's limits. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -24,8 +22,10 @@ enum ctl_exit ctl_target_failed(const struct ctl_target *t, const char *what)
                      errno == ENOSPC || errno == EDQUOT ? "; free some space, or choose another folder" : "");
 }
 
-/* mkostemp keeps others out: a file that is replaced stays as readable as it was, and its owner's where we
- * may say so; a new one is as any file that the caller makes. */
+/*
+ * mkostemp makes a private file. A replaced file keeps its mode, and its owner if permitted; a new file gets
+ * the usual mode of the process.
+ */
 static enum ctl_exit target_mode(const struct ctl_target *t, const struct stat *before)
 {
     mode_t mask = umask(0);
@@ -37,7 +37,7 @@ static enum ctl_exit target_mode(const struct ctl_target *t, const struct stat *
     return CTL_DONE;
 }
 
-/* A name beside the file itself, not beside a symbolic link to it. */
+/* Make a name beside the file itself, not beside a symbolic link to it. */
 static enum ctl_exit target_beside(struct ctl_target *t, const char *path, const struct stat *before)
 {
     t->path = realpath(path, NULL);
@@ -74,7 +74,7 @@ enum ctl_exit ctl_target_open(const char *path, struct ctl_target *t)
         return target_beside(t, path, NULL);
     if (S_ISREG(st.st_mode))
         return target_beside(t, path, &st);
-    /* a pipe or a device stays what it is */
+    /* a pipe or a device is written directly */
     t->fd = open(path, O_WRONLY | O_CLOEXEC);
     t->close = true;
     return t->fd < 0 ? ctl_target_failed(t, "cannot open") : CTL_DONE;
@@ -84,7 +84,7 @@ enum ctl_exit ctl_target_write(const struct ctl_target *t, const void *bytes, si
 {
     for (const char *p = bytes; size > 0;) {
         size_t part = size;
-        /* A write to a full pipe could begin just after the signal came, and never end: wait for room. */
+        /* A write to a full pipe could begin just after the signal, and never end: wait for room first. */
         if (t->temporary == NULL && !ctl_interrupted()) {
             ctl_wait(t->fd, POLLOUT, -1);
             part = size < PIPE_BUF ? size : PIPE_BUF;
@@ -104,7 +104,7 @@ enum ctl_exit ctl_target_write(const struct ctl_target *t, const void *bytes, si
 
 char *ctl_target_read(const char *path, size_t *size)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO may have nobody at its other end */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO may have no writer */
     struct stat st;
     char *text = NULL;
     size_t have = 0;
@@ -126,8 +126,10 @@ char *ctl_target_read(const char *path, size_t *size)
     return text;
 }
 
-/* Where a second name is refused: by the file system, or since it is somebody else's file
- * (fs.protected_hardlinks). -1: errno. */
+/*
+ * Copy the file where a second name is not permitted: by the file system, or because another user owns the
+ * file (fs.protected_hardlinks). Return -1 with errno on failure.
+ */
 static int target_copy(const char *path, const char *copy)
 {
     const int from = open(path, O_RDONLY | O_CLOEXEC);
@@ -157,8 +159,7 @@ static int target_second(const char *path, const char *second)
                                                                                  : rc;
 }
 
-/* The file that is there gets a second name before it loses its first one, so that it is there all the time.
- */
+/* Give the existing file a second name before it loses its first one, so that it exists all the time. */
 static enum ctl_exit target_keep(const struct ctl_target *t)
 {
     enum ctl_exit status = CTL_DONE;
@@ -180,7 +181,7 @@ static enum ctl_exit target_keep(const struct ctl_target *t)
     return status;
 }
 
-/* Close first: some file systems say only then that the disk is full. */
+/* Close first: some file systems report a full disk only then. */
 enum ctl_exit ctl_target_close(struct ctl_target *t, bool keep, enum ctl_exit status)
 {
     if (keep && status == CTL_DONE && t->temporary != NULL && fsync(t->fd) != 0)
@@ -198,7 +199,7 @@ enum ctl_exit ctl_target_close(struct ctl_target *t, bool keep, enum ctl_exit st
     return status;
 }
 
-/* ---- what a format cannot say ---- */
+/* ---- limits of a format ---- */
 
 void ctl_export_lost(struct ctl_export *x, const char *fmt, ...)
 {

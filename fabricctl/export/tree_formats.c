@@ -10,9 +10,9 @@
 #include "fabricctl/export/export.h"
 #include "topo/base/hostlist.h"
 
-/* ---- labels of nodes with the topology of Kueue that reads them, and Volcano's HyperNodes ---- */
+/* ---- labels of nodes with Kueue's topology, which reads them, and Volcano's HyperNodes ---- */
 
-/* Can an object be called so: small letters, digits and '-', in parts with '.' between them? */
+/* Return whether an object may have this name: small letters, digits and '-', in parts with '.' between. */
 static bool kube_name(const char *name)
 {
     const size_t len = strlen(name);
@@ -32,11 +32,14 @@ static void lost_names(struct ctl_export *x, const struct ctl_tree *tree)
 {
     for (uint32_t i = 0; i < tree->n_hosts; i++)
         if (!kube_name(tree->hosts[i]))
-            ctl_export_lost(x, "host %s: no node of Kubernetes can be called so, left out", tree->hosts[i]);
+            ctl_export_lost(x, "host %s: not allowed as the name of a Kubernetes node, left out",
+                            tree->hosts[i]);
 }
 
-/* A vertex as an object is called: its name, or of a switch "s" and its GUID, or in small letters with '-'
- * for '_'. */
+/*
+ * Write a vertex's name as an object name: its name, or for a switch "s" and its GUID, or in small letters
+ * with '-' for '_'.
+ */
 static const char *kube_vertex(char out[static CTL_VERTEX_NAME], const struct ctl_vertex *vertex)
 {
     snprintf(out, CTL_VERTEX_NAME, "%s", vertex->name);
@@ -51,7 +54,7 @@ static const char *kube_vertex(char out[static CTL_VERTEX_NAME], const struct ct
 
 /* ---- labels ---- */
 
-/* Kueue takes so many levels; the host itself is the last one. */
+/* Maximum number of Kueue's levels; the host itself is the last one. */
 #define TIERS_MOST 15
 
 static void put_labels(FILE *out, const struct ctl_tree *tree, uint32_t highest)
@@ -75,7 +78,7 @@ enum ctl_exit ctl_write_k8s_labels(struct ctl_export *x, const struct ctl_tree *
     for (uint32_t v = 0; v < tree->n; v++)
         highest = tree->vertices[v].height > highest ? tree->vertices[v].height : highest;
     if (highest >= TIERS_MOST) {
-        ctl_export_lost(x, "%u tiers of switches: Kueue takes %u, those above are left out", highest + 1,
+        ctl_export_lost(x, "%u tiers of switches: Kueue accepts %u, those above are left out", highest + 1,
                         TIERS_MOST);
         highest = TIERS_MOST - 1;
     }
@@ -94,7 +97,10 @@ static void put_member(FILE *out, const char *type, const char *name)
             name);
 }
 
-/* Volcano takes no HyperNode without members. `filled`: has it some, said of each vertex before this one. */
+/*
+ * Return whether a HyperNode has members: Volcano rejects one without. filled: the same for each vertex
+ * before this one.
+ */
 static bool has_members(const struct ctl_tree *tree, const bool *filled, uint32_t v)
 {
     const struct ctl_vertex *vertex = &tree->vertices[v];
@@ -137,9 +143,9 @@ enum ctl_exit ctl_write_volcano(struct ctl_export *x, const struct ctl_tree *tre
     return CTL_DONE;
 }
 
-/* ----
- * the tree as a JSON Graph Format that Fluxion reads: a cluster, switches, and nodes. What is in
- * a node Flux's own brokers find.
+/*
+ * ---- the tree as a JSON Graph Format for Fluxion: a cluster, switches, and nodes. Flux's own brokers find
+ * the contents of a node.
  */
 
 struct jgf {
@@ -148,7 +154,7 @@ struct jgf {
     bool failed;
 };
 
-/* A vertex, and the edge from the one that contains it (UINT32_MAX: none). Returns its number. */
+/* Add a vertex, and the edge from its container (UINT32_MAX: none). Return its number. */
 static uint32_t jgf_add(struct jgf *g, const char *type, uint32_t id, const char *name, int64_t rank,
                         const char *path, uint32_t above)
 {
@@ -174,7 +180,7 @@ static char *path_of(const char *above, const char *name)
     return asprintf(&path, "%s/%s", above, name) < 0 ? NULL : path;
 }
 
-/* All below the cluster: parents come behind their children, so from the last one back. */
+/* Add everything below the cluster, from the last vertex back, since parents stand after their children. */
 static void jgf_tree(struct jgf *g, const struct ctl_tree *tree, char **paths, uint32_t *numbers)
 {
     int64_t rank = 0;
@@ -222,9 +228,9 @@ enum ctl_exit ctl_write_flux_jgf(struct ctl_export *x, const struct ctl_tree *tr
     return ctl_json_print(x->out, all);
 }
 
-/* ---- what NVIDIA's topograph calls a model, and the answer of its engine `graph` ---- */
+/* ---- a model of NVIDIA's topograph, and the answer of its engine `graph` ---- */
 
-/* A folded list as topograph takes it: an item for each name or each pair of brackets. */
+/* Write a folded list for topograph: an item for each name or each pair of brackets. */
 static void write_items(FILE *out, const char *list)
 {
     bool inside = false;
@@ -239,7 +245,8 @@ static void write_items(FILE *out, const char *list)
     putc('"', out);
 }
 
-/* Vertices above others, and one that nothing is above or below: topograph knows the other ones from these.
+/*
+ * Write a vertex that has others below it, or none above and below; topograph derives the others from these.
  */
 static void write_model_switch(FILE *out, const struct ctl_tree *tree, uint32_t v)
 {
@@ -278,7 +285,7 @@ enum ctl_exit ctl_write_topograph(struct ctl_export *x, const struct ctl_tree *t
     return CTL_DONE;
 }
 
-/* The names of a tree need nothing in JSON before them. */
+/* The names of a tree need no escapes in JSON. */
 enum ctl_exit ctl_write_topograph_graph(struct ctl_export *x, const struct ctl_tree *tree)
 {
     FILE *out = x->out;

@@ -1,13 +1,12 @@
 /*
- * tree_levels.c - edge switches put together level by level.
+ * tree_levels.c - edge switches grouped level by level.
  *
  * Two leaves that are d cables apart are below one vertex at level d. That keeps the pods of a tree apart
- * whatever their depth. A switch with hosts that lies on the way between others (hosts on a spine or a core
- * switch) would bring together all that it is near to: it waits until those that it is nearest to are
- * together anyway.
+ * whatever their depth. A switch with hosts that lies on the path between others (hosts on a spine or a core
+ * switch) would join everything that it is near to: it waits until its nearest switches are joined anyway.
  *
- * Edge switches with the same neighbours see the same distances, so one search is done for all of them: a
- * tree of 578 leaves in 34 pods needs 34.
+ * Edge switches with the same neighbours have the same distances, so one search serves all of them: a tree of
+ * 578 leaves in 34 pods needs 34.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,15 +22,15 @@ struct levelling {
     const struct ctl_leaves *in;
     uint32_t n_switches;
     uint32_t *begin, *next; /* neighbours of switch s: next[begin[s]..begin[s+1]-1] */
-    uint32_t *edge;         /* switches that are leaves, twins behind each other */
+    uint32_t *edge;         /* switches that are leaves, twins next to each other */
     uint32_t n_edge;
-    uint32_t *twin;   /* of each place in edge: number of its search */
-    uint16_t *far;    /* of each search: distance of each edge */
-    bool *on_the_way; /* leaves */
-    /* the merging */
-    uint32_t *set;    /* of leaves */
-    uint32_t *top;    /* of each set: its vertex so far */
-    uint32_t *fresh;  /* of each set: the vertex that this level makes */
+    uint32_t *twin;   /* for each place in edge: the number of its search */
+    uint16_t *far;    /* for each search: the distance of each edge */
+    bool *on_the_way; /* for each leaf */
+    /* state of the merging */
+    uint32_t *set;    /* for each leaf */
+    uint32_t *top;    /* for each set: its vertex so far */
+    uint32_t *fresh;  /* for each set: the new vertex of this level */
     uint32_t *parent; /* the result */
     uint32_t n_vertices, n_sets;
 };
@@ -91,8 +90,7 @@ static int compare_neighbours(const void *a, const void *b, void *levelling)
                       : memcmp(&l->next[l->begin[x]], &l->next[l->begin[y]], n_x * sizeof *l->next);
 }
 
-/* Edge switches in an order in which those with the same neighbours are neighbours; returns how many kinds.
- */
+/* Order edge switches so that those with the same neighbours are adjacent; return the number of kinds. */
 static uint32_t levels_twins(struct levelling *l)
 {
     uint32_t kinds = 0;
@@ -112,7 +110,10 @@ static uint32_t levels_twins(struct levelling *l)
 
 /* ---- distances ---- */
 
-/* From edge[from]. depth and queue are for all switches; afterwards depth[s] is FAR or the distance. */
+/*
+ * Search from edge[from]. depth and queue have room for all switches; afterwards depth[s] is FAR or the
+ * distance.
+ */
 static void levels_search(struct levelling *l, uint32_t from, uint16_t *depth, uint32_t *queue, bool *leads)
 {
     uint32_t n = 1;
@@ -125,7 +126,7 @@ static void levels_search(struct levelling *l, uint32_t from, uint16_t *depth, u
                 depth[l->next[e]] = depth[queue[i]] + 1;
                 queue[n++] = l->next[e];
             }
-    /* from the furthest back: what leads to an edge switch further on */
+    /* from the furthest back: mark switches that lead to another edge switch */
     while (n-- > 0) {
         const uint32_t s = queue[n], leaf = l->in->leaf_of[s];
         bool on = false;
@@ -170,13 +171,13 @@ cleanup:
 
 /* ---- merging ---- */
 
-/* What was joined since the last level is below a new vertex. */
+/* Put each set that was joined since the last level below a new vertex. */
 static void levels_close(struct levelling *l)
 {
     memset(l->fresh, 0xff, l->in->n * sizeof *l->fresh);
     for (uint32_t leaf = 0; leaf < l->in->n; leaf++) {
         const uint32_t root = fab_set_root(l->set, leaf);
-        if (l->top[leaf] == NONE || root == leaf) /* was no set of its own, or still stands for one */
+        if (l->top[leaf] == NONE || root == leaf) /* was not a set of its own, or still represents one */
             continue;
         if (l->fresh[root] == NONE) {
             l->fresh[root] = l->n_vertices++;
@@ -197,7 +198,7 @@ static uint32_t leaf_at(const struct levelling *l, uint32_t edge)
     return l->in->leaf_of[l->edge[edge]];
 }
 
-/* One that waits: the leaf of a set that has all that it is nearest to; NONE: it goes on waiting. */
+/* Find for a waiting leaf the set that contains all its nearest leaves; NONE: it still waits. */
 static uint32_t levels_nearest(struct levelling *l, uint32_t edge)
 {
     uint16_t least = FAR;
@@ -224,7 +225,7 @@ static void levels_by_distance(struct levelling *l)
         before = l->n_sets;
         for (uint32_t i = 0; i < l->n_edge; i++) {
             const uint16_t *row = l->far + (size_t)l->twin[i] * l->n_edge;
-            /* twins are as far from all others, but for each other at distance 2 */
+            /* twins have the same distances to all others, and distance 2 to each other */
             if (l->on_the_way[leaf_at(l, i)] || (d > 2 && i > 0 && l->twin[i] == l->twin[i - 1]))
                 continue;
             for (uint32_t k = 0; k < l->n_edge; k++) {

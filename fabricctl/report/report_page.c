@@ -1,5 +1,5 @@
 /*
- * report_page.c - the page: what was built, with this fabric's data in the middle: planes, costs by classes,
+ * report_page.c - the report's page: the built page with this fabric's data in it: planes, costs by classes,
  * findings, changes.
  */
 #include <inttypes.h>
@@ -12,36 +12,36 @@
 #include "fabricctl/report/report_page.h"
 #include "fabricctl/show/show.h"
 
-/* ----
- * the costs of a plane, by classes: devices on one switch, by links of one cost, have the same
- * costs to all devices of other hosts. So ten thousand devices are some hundred classes.
+/*
+ * ---- the costs of a plane, by classes: devices on one switch, by links of one cost, have the same costs to
+ * all devices of other hosts. So ten thousand devices are some hundred classes.
  */
 
-/* Costs of more pairs make a page too large to send to anybody. */
+/* Costs of more pairs make a page too large to send. */
 #define CLASSES_MAX 2500
-/* A cost in a text is one character: its number among the different ones, from here on. */
+/* A cost in a text is one character: its number among the different costs, from here on. */
 #define FIRST_CHARACTER 0x5d
 #define LAST_CHARACTER  0xd7ff
 
 struct cost_class {
-    uint32_t place, access; /* the switch, or beyond them what has none; the cost of the device's link */
-    uint32_t first,
-        other; /* a device of it; one of another host than the first's, UINT32_MAX: there is none */
+    /* the switch, or a number beyond for a device without one; the cost of the device's link */
+    uint32_t place, access;
+    uint32_t first, other; /* a device of it; one of another host than the first's, UINT32_MAX: none */
 };
 
 struct classes {
     const struct pmixfab *fab;
     const struct pmixfab_plane *plane;
-    uint32_t *host, *place, *access, *of; /* of each device */
-    uint32_t *last;                       /* of each place: the newest class there */
-    uint32_t *before;                     /* of each class: the one of its place before it */
+    uint32_t *host, *place, *access, *of; /* for each device */
+    uint32_t *last;                       /* for each place: its newest class */
+    uint32_t *before;                     /* for each class: the previous one of its place */
     struct cost_class *all;
     uint32_t n;
-    uint16_t number[UINT16_MAX + 1]; /* of each cost that occurs, from 1 */
+    uint16_t number[UINT16_MAX + 1]; /* for each cost that occurs, from 1 */
     json_t *values;                  /* those costs */
 };
 
-/* One run of memory for all columns. */
+/* Allocate all columns at once. */
 static bool classes_room(struct classes *c)
 {
     size_t n = c->plane->n_devices, places = c->plane->n_switches + n;
@@ -67,7 +67,9 @@ static void classes_free(struct classes *c)
     free(c);
 }
 
-/* Where each device stands, and what its link costs. What no cable joins stands at one place. */
+/*
+ * Find the place of each device, and the cost of its link. Devices without a cable between share one place.
+ */
 static bool classes_look(struct classes *c)
 {
     bool apart = strcmp(c->plane->kind, "unattached") != 0;
@@ -91,7 +93,7 @@ static bool classes_look(struct classes *c)
     return true;
 }
 
-/* In order of appearance, so that neighbours in the table are neighbours in the fabric. */
+/* Number the classes in order of appearance, so that neighbours in the table are neighbours in the fabric. */
 static void classes_find(struct classes *c)
 {
     memset(c->last, 0xff, (c->plane->n_switches + (size_t)c->plane->n_devices) * sizeof *c->last);
@@ -111,7 +113,10 @@ static void classes_find(struct classes *c)
     }
 }
 
-/* Between devices of two hosts; 0 where all devices of both classes are of one host, so that nobody asks. */
+/*
+ * Return the cost between devices of two hosts; 0 if all devices of both classes are on one host: it is
+ * unused then.
+ */
 static uint16_t costs_between(const struct classes *c, uint32_t a, uint32_t b)
 {
     const uint32_t from[] = {c->all[a].first, c->all[a].other}, to[] = {c->all[b].first, c->all[b].other};
@@ -137,7 +142,7 @@ static void put_character(FILE *out, unsigned code)
     }
 }
 
-/* A cost, and behind it how often, where it is more than once. */
+/* Write a cost, followed by its count if it is more than one. */
 static void put_run(struct classes *c, FILE *out, uint16_t cost, uint32_t times)
 {
     if (c->number[cost] == 0) {
@@ -149,7 +154,7 @@ static void put_run(struct classes *c, FILE *out, uint16_t cost, uint32_t times)
         fprintf(out, "%u", times);
 }
 
-/* Costs from class `a` to itself and those behind it: nobody needs the other half. */
+/* Return the costs from class `a` to itself and to the following classes; the other half is symmetric. */
 static json_t *costs_row(struct classes *c, uint32_t a)
 {
     char *text = NULL;
@@ -199,7 +204,7 @@ static json_t *classes_of_devices(const struct classes *c)
     return array;
 }
 
-/* Within a host: a digit for each pair of its devices, (0,1), (0,2), ... (1,2), ... */
+/* Return the costs within a host: a digit for each pair of its devices, (0,1), (0,2), ... (1,2), ... */
 static char *inside_text(const struct pmixfab *fab, uint32_t first, uint32_t n)
 {
     char *text = malloc((size_t)n * (n - 1) / 2 + 1);
@@ -214,7 +219,7 @@ static char *inside_text(const struct pmixfab *fab, uint32_t first, uint32_t n)
     return text;
 }
 
-/* For each host the number of its text among the different ones: most hosts are built alike. */
+/* Find for each host the number of its text among the different ones: most hosts are equal. */
 static bool costs_inside(const struct pmixfab *fab, const struct pmixfab_plane *plane, json_t *inside,
                          json_t *texts)
 {
@@ -239,7 +244,7 @@ static bool costs_inside(const struct pmixfab *fab, const struct pmixfab_plane *
     return good;
 }
 
-/* The costs of a plane, by classes of devices. NULL as below. */
+/* Return the costs of a plane, by classes of devices. NULL as below. */
 static json_t *report_costs_json(const struct pmixfab *fab, const struct pmixfab_plane *plane)
 {
     struct classes *c = calloc(1, sizeof *c);
@@ -266,8 +271,8 @@ cleanup:
     return costs;
 }
 
-/* ----
- * a plane as the page takes it: an array a column, since ten thousand objects would repeat their
+/*
+ * ---- a plane in the form of the page: an array a column, because ten thousand objects would repeat their
  * keys.
  */
 
@@ -288,7 +293,7 @@ static void report_add_guid(json_t *object, const char *column, uint64_t guid)
     report_add(object, column, json_string(text));
 }
 
-/* An object of empty columns. */
+/* Return an object of empty columns. */
 static json_t *report_columns(const char *const *names, size_t n)
 {
     json_t *object = json_object();
@@ -307,7 +312,7 @@ static json_t *report_numbers(const uint32_t *numbers, size_t n)
 
 /* ---- switches ---- */
 
-/* Where each switch stands: the coordinates of its first device. */
+/* Find the position of each switch: the coordinates of its first device. */
 static bool report_places(const struct pmixfab *fab, const struct pmixfab_plane *plane, json_t *at)
 {
     struct pmixfab_device device;
@@ -370,7 +375,9 @@ static json_t *report_hosts(const struct pmixfab *fab, const struct pmixfab_plan
     return object;
 }
 
-/* Devices of a fabric have few different names: the number of this one in the list of all. */
+/*
+ * Return the number of this device's name in the list of all; devices of a fabric have few different names.
+ */
 static size_t report_name_number(json_t *numbers, json_t *names, const char *name)
 {
     json_t *known = json_object_get(numbers, name);
@@ -382,7 +389,7 @@ static size_t report_name_number(json_t *numbers, json_t *names, const char *nam
     return (size_t)json_integer_value(known);
 }
 
-/* Where they are cabled to is in the links. */
+/* Return the devices; their cables are in the links. */
 static json_t *report_devices(const struct pmixfab *fab, const struct pmixfab_plane *plane)
 {
     static const char *const columns[] = {"names", "name", "port", "guid", "node", "state", "seen"};
@@ -398,8 +405,8 @@ static json_t *report_devices(const struct pmixfab *fab, const struct pmixfab_pl
                           report_name_number(numbers, json_object_get(object, "names"), device.name));
         report_add_number(object, "port", device.port);
         report_add_guid(object, "guid", device.port_guid);
-        /* The node's GUID: of most cards the port's is the same, or a little more, and a small number is
-         * short. */
+        /* store the node's GUID: most cards have the same GUID as the port, or a slightly smaller one, and
+         * a small number is short */
         const uint64_t beyond = device.port_guid - device.node_guid;
         if (beyond < 256)
             report_add_number(object, "node", beyond);
@@ -414,7 +421,7 @@ static json_t *report_devices(const struct pmixfab *fab, const struct pmixfab_pl
 
 /* ---- links and groups ---- */
 
-/* A switch by its index, a device by -1 less its own; null: a router or an aggregation node. */
+/* Add an end: a switch by its index, a device by -1 less its own; null: a router or an aggregation node. */
 static void report_add_end(json_t *object, const char *column, const struct pmixfab_end *end)
 {
     json_int_t index = end->index;
@@ -462,8 +469,10 @@ static json_t *report_groups(const struct pmixfab *fab, const struct pmixfab_pla
     return object;
 }
 
-/* All of a plane but its costs; `shared`: the names that several have. NULL: no memory, or the snapshot
- * contradicts itself. */
+/*
+ * Return a whole plane without its costs; `shared`: the names that several objects have. NULL: no memory, or
+ * the snapshot contradicts itself.
+ */
 static json_t *report_plane_json(const struct pmixfab *fab, const struct pmixfab_plane *plane,
                                  const json_t *shared)
 {
@@ -478,13 +487,13 @@ static json_t *report_plane_json(const struct pmixfab *fab, const struct pmixfab
                      report_groups(fab, plane, shared));
 }
 
-/* ---- the page: what was built, with this fabric's data in the middle ---- */
+/* ---- the page: the built page with this fabric's data in it ---- */
 
 #define REPORT_CHANGES  50  /* the latest ones */
-#define REPORT_FINDINGS 500 /* the gravest ones, and then those that hang on them */
+#define REPORT_FINDINGS 500 /* the gravest ones, and then those that follow from them */
 #define REPORT_SECONDS  30
 
-/* Ask the daemon; what it does not say stands in the page, and a line says so. */
+/* Ask the daemon; if it does not answer, the page and a line on standard error report the failure. */
 static json_t *report_ask(const struct ctl *ctl, json_t *request, const char *what, json_t *missing)
 {
     char why[CTL_WHY_SIZE] = "over PMIx only the planes can be read";
@@ -512,7 +521,7 @@ static void report_findings(json_t *findings, json_t *page)
     json_object_set_new(page, "findings", chosen);
 }
 
-/* What `history` and `check` show, for programs. */
+/* Add the data of `history` and `check`, in the form for programs. */
 static void report_daemon(const struct ctl *ctl, json_t *page)
 {
     struct ctl rows = *ctl;
@@ -552,7 +561,7 @@ static bool report_planes(const struct ctl_view *view, json_t *page)
     return good;
 }
 
-/* In a page a script ends at the first "</script", whatever stands around it: no < gets there as it is. */
+/* Write a text so that every < in it is escaped: a script in a page ends at the first "</script". */
 static int put_escaped(const char *text, size_t size, void *cbdata)
 {
     FILE *out = cbdata;
@@ -568,7 +577,7 @@ static int put_escaped(const char *text, size_t size, void *cbdata)
     return 0;
 }
 
-/* The data as text; free() it. NULL without memory. */
+/* Return the data as text; the caller frees it. NULL without memory. */
 static char *report_text(const json_t *page, size_t *size)
 {
     char *text = NULL;

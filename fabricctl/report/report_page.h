@@ -1,5 +1,5 @@
 /*
- * report_page.h - the room of the page about a fabric: its command, and what the page holds.
+ * report_page.h - interface of the report, a page about a fabric: its command, and the built page.
  *
  * docs/design/report.md has the form of the data.
  */
@@ -12,7 +12,7 @@
 
 enum ctl_exit ctl_report(const struct ctl *ctl);
 
-/* The page as it is built (cmake/embed_page.cmake): what comes before the data, and what comes behind. */
+/* The page as it is built (cmake/embed_page.cmake): the parts before and after the data. */
 extern const unsigned char report_page_head[], report_page_tail[];
 extern const size_t report_page_head_size, report_page_tail_size;
 

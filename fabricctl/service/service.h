@@ -1,6 +1,4 @@
-/*
- * service.h - the room of the daemon itself and of who reports to it: its commands.
- */
+/* service.h - interface of the commands about the daemon and the hosts that report to it. */
 #ifndef FABRICCTL_SERVICE_SERVICE_H
 #define FABRICCTL_SERVICE_SERVICE_H
 
@@ -26,8 +24,11 @@ extern const size_t ctl_schema_text_size;
 /* Call fn for each command that has a schema. */
 void ctl_schema_each(void (*fn)(const char *command, void *arg), void *arg);
 
-/* As `fabricctl --format json status`, with no row in `planes`; a new reference, NULL without memory. Asks
- * the daemon for at most so many seconds; why it gave no answer is in `why` then, else "". */
+/*
+ * Return an object like `fabricctl --format json status`, with no row in `planes`; a new reference, NULL
+ * without memory. Wait at most `seconds` for the daemon; if it gave no answer, the cause is in `why`, else
+ * "".
+ */
 json_t *ctl_status_facts(const struct ctl *ctl, const struct ctl_view *view, int seconds,
                          char why[static CTL_WHY_SIZE]);
 

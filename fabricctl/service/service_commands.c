@@ -1,5 +1,5 @@
 /*
- * service_commands.c - the daemon's own affairs: hosts that report, endpoints, configuration, log, metrics,
+ * service_commands.c - commands about the daemon: hosts that report, endpoints, configuration, log, metrics,
  * backups.
  */
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "fabricctl/core/ctl.h"
 #include "fabricctl/service/service.h"
 
-/* ---- the hosts that report their own devices, asked of the daemon ---- */
+/* ---- the hosts that report their own devices, from the daemon ---- */
 
 static const struct ctl_column node_columns[] = {
     {"host", "HOST", false}, {"devices", "DEVICES", true},  {"unseen", "UNSEEN", true},
@@ -25,7 +25,7 @@ static const struct ctl_column node_columns[] = {
     {"failed", NULL, false}, {"remarks", NULL, false},
 };
 
-/* What could not be joined, and what failed, is told below the table, a line each. */
+/* Print failures and remarks of the join below the table, one a line. */
 static void print_remarks(const json_t *nodes)
 {
     const char *between = "\n";
@@ -56,7 +56,7 @@ static enum ctl_exit nodes_show(const struct ctl *ctl, const json_t *answer)
     return status;
 }
 
-/* Ask about the host of the command line, if one stands there. */
+/* Send a request about the host of the command line, if there is one. */
 static enum ctl_exit ask_of_host(const struct ctl *ctl, ctl_show_fn *show)
 {
     return ctl_ask_show(
@@ -77,8 +77,8 @@ static enum ctl_exit show_forgotten(const struct ctl *ctl, const json_t *answer)
     const bool lost = ctl_number_of(answer, "lost") > 0;
     if (ctl->format == CTL_TEXT) {
         printf("%s is forgotten%s\n", ctl->args[0],
-               retired ? ": it keeps no place any more"
-               : lost  ? ": it is not waited for any more"
+               retired ? ": its place is not kept any more"
+               : lost  ? ": fabricd does not wait for it any more"
                        : ", until it reports again");
         return CTL_DONE;
     }
@@ -94,7 +94,7 @@ enum ctl_exit ctl_forget(const struct ctl *ctl)
     return ask_of_host(ctl, show_forgotten);
 }
 
-/* ---- the endpoints that jobs have ---- */
+/* ---- endpoints of jobs ---- */
 
 static const struct ctl_column endpoints_columns[] = {
     {"plane", "PLANE", false}, {"first", "FIRST", true}, {"last", "LAST", true},    {"job", "JOB", false},
@@ -118,7 +118,7 @@ static enum ctl_exit show_freed(const struct ctl *ctl, const json_t *answer)
     enum ctl_exit status;
     (void)answer;
     if (ctl->format == CTL_TEXT) {
-        printf("what job %s of process %s had is free\n", ctl->args[0], ctl->args[1]);
+        printf("the endpoints of job %s of process %s are released\n", ctl->args[0], ctl->args[1]);
         return CTL_DONE;
     }
     list = json_pack("[{s:s, s:I}]", "job", ctl->args[0], "pid", (json_int_t)atol(ctl->args[1]));
@@ -132,7 +132,8 @@ enum ctl_exit ctl_endpoints(const struct ctl *ctl)
     char *end;
     long pid;
     if (!ctl->free && ctl->n_args > 0)
-        return ctl_usage("too many arguments: %s: give --free, too, to free what a job has", ctl->args[0]);
+        return ctl_usage("too many arguments: %s: give --free, too, to release a job's endpoints",
+                         ctl->args[0]);
     if (!ctl->free)
         return ctl_ask_op(ctl, "endpoints", show_endpoints);
     if (ctl->n_args != 2)
@@ -147,10 +148,7 @@ enum ctl_exit ctl_endpoints(const struct ctl *ctl)
                         CTL_ANSWER_SECONDS, show_freed);
 }
 
-/* ----
- * the daemon's configuration: what is in force, reading it again, and how much goes into
- * its log.
- */
+/* ---- the daemon's configuration: the settings in force, reload, and the level of its log. */
 
 static const struct ctl_column setting_columns[] = {
     {"section", "SECTION", false},
@@ -238,9 +236,9 @@ enum ctl_exit ctl_reload(const struct ctl *ctl)
     return ctl_ask_op(ctl, "reload", show_reloaded);
 }
 
-/* ---- the daemon's counters and gauges, as it tells them ---- */
+/* ---- the daemon's counters and gauges ---- */
 
-/* Without the backslashes of the text format. */
+/* Return the value without the backslashes of the text format. */
 static json_t *label_value(const char *value, size_t len)
 {
     char *plain = malloc(len + 1);
@@ -258,7 +256,7 @@ static json_t *label_value(const char *value, size_t len)
     return text;
 }
 
-/* The labels of a sample, `a="b",c="d"}`; *text moves behind them. */
+/* Return the labels of a sample, `a="b",c="d"}`; *text moves past them. */
 static json_t *labels_json(const char **text)
 {
     json_t *labels = json_object();
@@ -280,7 +278,7 @@ static json_t *labels_json(const char **text)
     return labels;
 }
 
-/* Each sample as an object; lines that begin with # are comments. */
+/* Return each sample as an object; lines that begin with # are comments. */
 static json_t *metrics_json(const char *text)
 {
     json_t *list = json_array();
@@ -317,11 +315,11 @@ enum ctl_exit ctl_metrics(const struct ctl *ctl)
     return ctl_ask_op(ctl, "metrics", show_metrics);
 }
 
-/* ---- the daemon's store into a file, and a file in its place ---- */
+/* ---- backup of the daemon's store to a file, and restore ---- */
 
-/* From one line of progress to the next: a slow disk may take its time. */
+/* From one line of progress to the next, also on a slow disk. */
 #define BACKUP_SECONDS 600
-/* Until a daemon that begins anew answers again: it loads its store, and stops what it had started. */
+/* Until a restarted daemon answers again: it loads its store and stops its former children. */
 #define AGAIN_SECONDS 120
 
 static enum ctl_exit show_backup(const struct ctl *ctl, const json_t *answer)
@@ -338,7 +336,7 @@ enum ctl_exit ctl_backup(const struct ctl *ctl)
     if (status != CTL_DONE)
         return status;
     if (ctl->args[0][0] != '/')
-        return ctl_usage("not a whole path: %s: it is the daemon that writes the file", ctl->args[0]);
+        return ctl_usage("not an absolute path: %s: the daemon writes the file", ctl->args[0]);
     return ctl_ask_show(
         ctl, json_pack("{s:s, s:s, s:b}", "op", "backup", "file", ctl->args[0], "force", ctl->force),
         BACKUP_SECONDS, show_backup);
@@ -346,7 +344,7 @@ enum ctl_exit ctl_backup(const struct ctl *ctl)
 
 /* ---- restore ---- */
 
-/* The daemon that begins anew has a new socket: whoever answers there has the restored store. */
+/* Wait for the restarted daemon. It has a new socket, so any answer comes from the restored store. */
 static enum ctl_exit wait_for_daemon(const struct ctl *ctl, json_int_t *generation)
 {
     const struct timespec pause = {.tv_nsec = 100000000};
@@ -379,7 +377,10 @@ static enum ctl_exit show_restored(const struct ctl *ctl, const char *file, cons
                                    "generation", generation));
 }
 
-/* The daemon takes one file: what lies in a log beside it would be lost. */
+/*
+ * Reject a store with a log beside it: the daemon restores one file, and the contents of the log would be
+ * lost.
+ */
 static enum ctl_exit check_log_beside(const char *file)
 {
     char log[4096 + 8];
@@ -388,8 +389,8 @@ static enum ctl_exit check_log_beside(const char *file)
     if (stat(log, &st) != 0 || st.st_size == 0)
         return CTL_DONE;
     return ctl_error(
-        "cannot be restored: %s: it is a store in use, %s is not folded in: restore a backup of it", file,
-        log);
+        "cannot restore: %s: it is a store in use, and %s is not merged into it: restore a backup of it",
+        file, log);
 }
 
 static enum ctl_exit restore_from(const struct ctl *ctl, const char *file, int fd)
@@ -399,7 +400,7 @@ static enum ctl_exit restore_from(const struct ctl *ctl, const char *file, int f
     char why[CTL_WHY_SIZE];
     enum ctl_exit status = ctl_control_open(ctl->rundir, &control, why);
     if (status != CTL_DONE)
-        return ctl_error("%s; while none runs, as root: fabricd --restore %s", why, file);
+        return ctl_error("%s; if fabricd is stopped, run as root: fabricd --restore %s", why, file);
     request = json_pack("{s:s, s:s}", "op", "restore", "file", file);
     if (request == NULL) {
         ctl_control_close(control);
@@ -422,7 +423,7 @@ enum ctl_exit ctl_restore(const struct ctl *ctl)
     file = realpath(ctl->args[0], NULL);
     fd = file == NULL ? -1 : open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        status = ctl_error("cannot be read: %s: %s", ctl->args[0], strerror(errno));
+        status = ctl_error("cannot read: %s: %s", ctl->args[0], strerror(errno));
     else
         status = check_log_beside(file);
     if (status == CTL_DONE)

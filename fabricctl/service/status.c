@@ -1,6 +1,4 @@
-/*
- * status.c - is the fabric known, how well, and is anybody watching it? For people, programs and monitors.
- */
+/* status.c - state and freshness of the fabric, and of the daemon. For people, programs and monitors. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,9 +7,9 @@
 #include "fabricctl/service/service.h"
 #include "fabricctl/show/show.h"
 
-/* ---- the daemon's state, of its snapshots and of what it answers ---- */
+/* ---- the state of the daemon, and of its snapshots ---- */
 
-/* What the daemon adds to the snapshots' facts, in this order; null where no daemon says it. */
+/* Facts that the daemon adds to those of the snapshots, in this order; null without a daemon. */
 static const char *const daemon_keys[] = {"role",           "host",         "pid",
                                           "version",        "uri",          "stale_since",
                                           "stale_reason",   "partial",      "dangling",
@@ -29,7 +27,7 @@ static const char *const daemon_keys[] = {"role",           "host",         "pid
                                           "exports",        "no_cable",     "findings",
                                           "channel"};
 
-/* The newest of the planes; HCAs that no pattern names. */
+/* Find the newest generation of the planes, and count HCAs that no pattern names. */
 static void sum_up(const struct ctl_view *view, uint64_t *generation, int64_t *published, uint64_t *unnamed)
 {
     *generation = 0;
@@ -47,8 +45,10 @@ static void sum_up(const struct ctl_view *view, uint64_t *generation, int64_t *p
     }
 }
 
-/* Facts of the snapshots alone: nobody is watching, so they are stale. Over PMIx somebody is, and says it; an
- * older one does not, and nobody knows then. */
+/*
+ * Return the facts of the snapshots alone: no daemon updates them, so they are stale. Over PMIx the server
+ * sends whether they are stale; with an older server that is unknown.
+ */
 static json_t *from_snapshots(const struct ctl *ctl, const struct ctl_view *view, const char *why)
 {
     char time[CTL_TIME_SIZE];
@@ -68,12 +68,14 @@ static json_t *from_snapshots(const struct ctl *ctl, const struct ctl_view *view
         json_object_set_new(status, "uri", ctl_json_text(ctl->uri));
     if (!told || stale)
         json_object_set_new(status, "stale_reason",
-                            ctl_json_text(ctl->uri != NULL ? "its reason is not told over PMIx" : why));
+                            ctl_json_text(ctl->uri != NULL ? "the reason is not available over PMIx" : why));
     return status;
 }
 
-/* What the daemon says counts more than what its files say. Keys of a later version come through as well.
- * Strings of the daemon's are shown like any other: cleaned. */
+/*
+ * Replace facts of the snapshots by those of the daemon, also with keys of a later version. The daemon's
+ * strings are cleaned like all others.
+ */
 static void take_over(json_t *status, json_t *answer)
 {
     const char *key;
@@ -99,9 +101,9 @@ json_t *ctl_status_facts(const struct ctl *ctl, const struct ctl_view *view, int
     return facts;
 }
 
-/* ---- the state as one line and an exit status, for monitoring plugins of Nagios and its like ---- */
+/* ---- the state as one line and an exit status, for monitoring plugins (Nagios and others) ---- */
 
-/* What such programs take exit statuses for. */
+/* Meaning of the exit statuses for these programs. */
 enum monitor_status { MONITOR_OK = 0, MONITOR_WARNING = 1, MONITOR_CRITICAL = 2 };
 
 static bool is_node(const json_t *facts)
@@ -110,11 +112,11 @@ static bool is_node(const json_t *facts)
     return role != NULL && strcmp(role, "node") == 0;
 }
 
-/* A node: does the scheduler have its report? */
+/* Judge a node by whether the scheduler has its report. */
 static enum monitor_status judge_node(const json_t *facts, FILE *line)
 {
     if (ctl_is(facts, "refused")) {
-        ctl_say(line, facts, "the scheduler refuses the report: {reason}");
+        ctl_say(line, facts, "the scheduler rejects the report: {reason}");
         return MONITOR_CRITICAL;
     }
     const char *warning = ctl_is(facts, "stale")                      ? "stale: {stale_reason}"
@@ -132,7 +134,7 @@ static enum monitor_status judge_scheduler(const json_t *facts, FILE *line)
     const json_int_t warnings = ctl_number_of(findings, "warnings");
     char words[CTL_FINDINGS_WORDS];
     if (!json_is_object(findings)) {
-        fputs("the findings are not known: see the daemon's log", line);
+        fputs("no findings are available: see the daemon's log", line);
         return MONITOR_CRITICAL;
     }
     fprintf(line, "findings: %s", ctl_findings_words(findings, words));
@@ -141,8 +143,10 @@ static enum monitor_status judge_scheduler(const json_t *facts, FILE *line)
     return errors > 0 ? MONITOR_CRITICAL : warnings > 0 ? MONITOR_WARNING : MONITOR_OK;
 }
 
-/* status --check: one line (as text), and the exit status that monitoring plugins have: 0, 1 for warnings, 2
- * for errors, and where the daemon does not answer, which `why` says. */
+/*
+ * status --check: print one line (as text), and return the exit status of monitoring plugins: 0, 1 for
+ * warnings, 2 for errors. Without an answer of the daemon the status is 2, and `why` is the line.
+ */
 static enum ctl_exit status_monitor(const struct ctl *ctl, const json_t *facts, const char *why)
 {
     static const char *const words[] = {"OK", "WARNING", "CRITICAL"};
@@ -152,7 +156,7 @@ static enum ctl_exit status_monitor(const struct ctl *ctl, const json_t *facts, 
     size_t size;
     FILE *line = open_memstream(&text, &size);
     if (line == NULL)
-        return CTL_USAGE; /* the status of what is critical */
+        return CTL_USAGE; /* the status for critical */
     if (!ctl_is(facts, "daemon"))
         fprintf(line, "%s", why);
     else if (is_node(facts))
@@ -164,7 +168,7 @@ static enum ctl_exit status_monitor(const struct ctl *ctl, const json_t *facts, 
     if (ctl->format == CTL_TEXT && text != NULL) {
         ctl_clean(text);
         printf("%s - ", words[status]);
-        /* Behind a | there would be figures. */
+        /* text after a | would be taken for performance data */
         for (const char *c = text; *c != '\0'; c++)
             putchar(*c == '|' ? '/' : *c);
         if (json_is_object(findings))
@@ -176,16 +180,16 @@ static enum ctl_exit status_monitor(const struct ctl *ctl, const json_t *facts, 
     return (enum ctl_exit)status;
 }
 
-/* ---- is the fabric known, how well, and is anybody watching it? ---- */
+/* ---- the state in words ---- */
 
-/* A line with its label, and what stands behind it (ctl_say()); without an end. */
+/* Print a line with its label and text (ctl_say()), without a newline. */
 static void status_say(const char *label, const json_t *status, const char *text)
 {
     printf("%-13s ", label);
     ctl_say(stdout, status, text);
 }
 
-/* What is null, no or none is not worth a line. */
+/* Print nothing if the value is null, no or none. */
 static void status_line(const char *label, const json_t *status, const char *key)
 {
     const json_t *value = json_object_get(status, key);
@@ -195,7 +199,7 @@ static void status_line(const char *label, const json_t *status, const char *key
         status_say(label, status, text);
 }
 
-/* How many, in words. */
+/* Print a number with its noun. */
 static void show_number(const char *label, const json_t *status, const char *key, const char *one,
                         const char *many)
 {
@@ -204,7 +208,7 @@ static void show_number(const char *label, const json_t *status, const char *key
         printf("%-13s %lld %s\n", label, (long long)n, n == 1 ? one : many);
 }
 
-/* What it does between sweeps; an older daemon says nothing of it. */
+/* Print the light sweeps; an older daemon does not report them. */
 static void show_light_sweeps(const json_t *status)
 {
     const json_t *watching = json_object_get(status, "monitoring");
@@ -212,13 +216,13 @@ static void show_light_sweeps(const json_t *status)
         status_say("light sweeps", status,
                    "{light_sweeps}, {light_sweeps_dirty} found a change, the last took {light_sweep_ms} ms, "
                    "every {light_sweep} s");
-        puts(json_is_false(watching) ? "; NOT LOOKING NOW: changes are seen at sweeps only" : "");
+        puts(json_is_false(watching) ? "; NOT RUNNING NOW: changes are seen at sweeps only" : "");
     }
     if (json_is_string(json_object_get(status, "dirty_since")))
-        status_say("dirty", status, "since {dirty_since}: swept when it is quiet\n");
+        status_say("dirty", status, "since {dirty_since}: swept when the fabric is quiet\n");
 }
 
-/* Who manages the subnets; nothing is said where nobody was asked for. */
+/* Print the subnet managers; nothing if none was queried. */
 static void show_managers(const json_t *status)
 {
     const json_t *list = json_object_get(status, "managers"), *manager;
@@ -234,7 +238,7 @@ static void show_managers(const json_t *status)
     }
 }
 
-/* What became of those before it. */
+/* Print the failures of its predecessors. */
 static void show_replaced(const json_t *process)
 {
     const json_int_t replaced = ctl_number_of(process, "replaced");
@@ -247,7 +251,7 @@ static void show_replaced(const json_t *process)
     putchar('\n');
 }
 
-/* The PMIx server, and what somebody who takes it over is kept from. */
+/* Print the PMIx server and its restrictions. */
 static void show_pmix(const json_t *status)
 {
     static const char *const words[] = {"separated", "filtered", "confined", "bounded", "guarded"};
@@ -255,7 +259,7 @@ static void show_pmix(const json_t *status)
     if (!json_is_object(pmix))
         return;
     if (json_is_null(json_object_get(pmix, "pid")))
-        status_say("NO PMIX", pmix, "there is none now");
+        status_say("NO PMIX", pmix, "no PMIx server runs now");
     else {
         status_say("pmix", pmix, "process {pid}");
         for (size_t i = 0; i < CTL_COUNT(words); i++)
@@ -265,7 +269,7 @@ static void show_pmix(const json_t *status)
     show_replaced(pmix);
 }
 
-/* Files for other programs. */
+/* Print the files for other programs. */
 static void show_exports(const json_t *status)
 {
     const json_t *one;
@@ -276,14 +280,14 @@ static void show_exports(const json_t *status)
         status_say(fails ? "EXPORT FAILS" : "export", one,
                    "{name}, of generation {generation}, new at {changed}");
         if (ctl_is(one, "command"))
-            ctl_say(stdout, one, ", its command told at {told}");
+            ctl_say(stdout, one, ", its command succeeded at {told}");
         if (fails)
             ctl_say(stdout, one, "; failed {failures} times, again at {retry}: {why}");
         putchar('\n');
     }
 }
 
-/* What a daemon in the scheduler's role does: sweep. */
+/* Print the state of a daemon in the role scheduler: its sweeps. */
 static void show_sweeps(const json_t *status)
 {
     const json_t *gone;
@@ -292,14 +296,14 @@ static void show_sweeps(const json_t *status)
     puts(ctl_is(status, "sweeping") ? "; sweeping now" : "");
     show_light_sweeps(status);
     show_managers(status);
-    json_array_foreach(json_object_get(status, "gone"), i, gone) /* which the store should have */
+    json_array_foreach(json_object_get(status, "gone"), i, gone) /* missing in the store */
     {
         status_say("NOT IN STORE", gone, "generations {first} to {last}: {why}\n");
     }
     show_pmix(status);
     show_exports(status);
     if (ctl_is(status, "no_cable"))
-        status_say("NO CABLE", status, "the sweep sees no cable; is this host's own cable out?\n");
+        status_say("NO CABLE", status, "the sweep sees no cable; check this host's own cable\n");
     status_line("partial", status, "partial");
     status_line("dangling", status, "dangling");
     status_line("inactive", status, "inactive");
@@ -309,7 +313,7 @@ static void show_sweeps(const json_t *status)
     status_line("reporting", status, "nodes");
 }
 
-/* What one on a node does: look at its devices, and deliver what it sees. */
+/* Print the state of a daemon in the role node: its scans, and their delivery. */
 static void show_node(const json_t *status)
 {
     const bool same = json_equal(json_object_get(status, "digest"), json_object_get(status, "held"));
@@ -325,7 +329,7 @@ static void show_node(const json_t *status)
                : filled ? "{digest}, which the scheduler completes, delivered {delivered}"
                         : "{digest}, which the scheduler does not hold, delivered {delivered}");
     puts(ctl_is(status, "delivering") ? "; delivering now" : "");
-    status_line("of old", status, "unknown");
+    status_line("old facts", status, "unknown");
     status_line(ctl_is(status, "refused") ? "REFUSED" : "not delivered", status, "reason");
     show_pmix(status);
 }
@@ -360,7 +364,7 @@ static enum ctl_exit show_text(const struct ctl *ctl, const struct ctl_view *vie
     return ctl_list_into(ctl, view, "planes", NULL);
 }
 
-/* One row of all that is a scalar. */
+/* Write one row of all scalars. */
 static enum ctl_exit show_csv(json_t *status)
 {
     for (int line = 0; line < 2; line++) { /* keys, then values */
@@ -388,7 +392,7 @@ static enum ctl_exit show_csv(json_t *status)
     return CTL_DONE;
 }
 
-/* For people, all times that it holds are to the second. */
+/* Cut all times in the value to the second, for people. */
 static void cut_times(json_t *value)
 {
     const char *key;
@@ -414,7 +418,7 @@ enum ctl_exit ctl_status(const struct ctl *ctl)
     if (status == CTL_DONE)
         status = ctl->plane != NULL ? ctl_view_all(ctl, &view) : ctl_view_any(ctl, &view, reason);
     if (status != CTL_DONE)
-        return ctl->check ? CTL_USAGE : status; /* which stands for what is critical */
+        return ctl->check ? CTL_USAGE : status; /* the status for critical */
     facts = ctl_status_facts(ctl, &view, CTL_ANSWER_SECONDS, why);
     if (ctl->format == CTL_TEXT && !ctl->longer)
         cut_times(facts);

@@ -1,6 +1,4 @@
-/*
- * top.c - a page for people who watch, drawn again and again: the daemon, its planes, and what changed last.
- */
+/* top.c - a page that is drawn again and again: the daemon, its planes, and the latest changes. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -16,29 +14,29 @@
 #include "fabricctl/service/service.h"
 #include "fabricctl/show/show.h"
 
-/* ---- a page on the terminal, with the few sequences of ECMA-48 and xterm that every terminal knows ---- */
+/* ---- a page on the terminal, with the few sequences of ECMA-48 and xterm that every terminal has ---- */
 
-/* The other screen, no cursor, and what is longer than a line is cut; and back. */
+/* The alternate screen, without a cursor and with long lines cut; and back. */
 #define SCREEN_TAKE   "\033[?1049h\033[?25l\033[?7l"
 #define SCREEN_RETURN "\033[?7h\033[?25h\033[?1049l"
 #define SCREEN_HOME   "\033[H"
 #define END_OF_LINE   "\033[K"
 #define REST_EMPTY    "\033[J"
-#define SCREEN_LINES  24 /* of a terminal that does not know its size */
+#define SCREEN_LINES  24 /* if the terminal does not report its size */
 
 static struct termios before;
 static struct sigaction stop_before;
 static bool taken;
 static volatile sig_atomic_t stopping;
 
-/* Are standard input and output a terminal that such a page can be drawn on? */
+/* Return whether standard input and output are a terminal on which the page can be drawn. */
 static bool screen_possible(void)
 {
     const char *term = getenv("TERM");
     return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && term != NULL && strcmp(term, "dumb") != 0;
 }
 
-/* It has nothing to do but to end the wait. */
+/* The handler does nothing: the signal ends the wait. */
 static void on_resize(int signal_number)
 {
     (void)signal_number;
@@ -58,7 +56,7 @@ static void screen_signals(void)
     action.sa_handler = on_stop;
     sigaction(SIGTSTP, &action, &stop_before);
     ctl_catch_interrupts();
-    /* what ends other commands at once would leave the terminal as it is now */
+    /* these signals end other commands at once, but would leave the terminal in its changed state here */
     sigaction(SIGTERM, NULL, &action);
     sigaction(SIGHUP, &action, NULL);
     sigaction(SIGQUIT, &action, NULL);
@@ -77,9 +75,11 @@ static bool screen_take(void)
     return true;
 }
 
-/* Take the terminal over: keys come one by one and unseen, and what is too wide is cut off. From here on
- * interrupts, a hang-up and SIGQUIT end the work (ctl_interrupted()), and screen_wait() answers SIGTSTP, as
- * of Ctrl-Z: the terminal is as it was while the process is stopped. */
+/*
+ * Take the terminal over: keys arrive one by one without echo, and long lines are cut. From this call on,
+ * interrupts, a hang-up and SIGQUIT end the work (ctl_interrupted()), and screen_wait() handles SIGTSTP, as
+ * of Ctrl-Z: the terminal has its former state while the process is stopped.
+ */
 static bool screen_begin(void)
 {
     if (tcgetattr(STDIN_FILENO, &before) != 0)
@@ -88,7 +88,7 @@ static bool screen_begin(void)
     return screen_take();
 }
 
-/* After a failed begin, and a second time, it does nothing. */
+/* Restore the terminal. After a failed begin, and a second time, do nothing. */
 static void screen_end(void)
 {
     if (!taken)
@@ -99,7 +99,7 @@ static void screen_end(void)
     tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
 }
 
-/* The shell has the terminal as it was, until it lets this go on. False: it never does. */
+/* Restore the terminal and stop, until the shell continues the process. Return false if that fails. */
 static bool screen_stop(void)
 {
     struct sigaction ours;
@@ -126,7 +126,7 @@ static bool screen_draw(const char *page)
         fwrite(page, 1, len, stdout);
         fputs(END_OF_LINE, stdout);
         page += len + (page[len] == '\n');
-        if (left > 1) /* behind the last line it would roll */
+        if (left > 1) /* after the last line it would scroll */
             putchar('\n');
     }
     if (left > 0)
@@ -134,8 +134,10 @@ static bool screen_draw(const char *page)
     return fflush(stdout) == 0 && !ferror(stdout);
 }
 
-/* Wait until it is time to draw again: so many milliseconds, a key, or another size. False: the operator ends
- * it, by q or an interrupt, or the terminal is gone. */
+/*
+ * Wait until it is time to draw again: for this many milliseconds, a key, or a new size. Return false if the
+ * operator ended the page, by q or an interrupt, or the terminal is gone.
+ */
 static bool screen_wait(int milliseconds)
 {
     struct pollfd keys = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -145,7 +147,7 @@ static bool screen_wait(int milliseconds)
     sigset_t block, let;
     char key = 0;
     int n = 0;
-    /* a signal may come between the look at it and the wait: it is let in only during the wait */
+    /* the signal may arrive between the check and the wait: it is unblocked only during the wait */
     sigemptyset(&block);
     for (size_t i = 0; i < CTL_COUNT(signals); i++)
         sigaddset(&block, signals[i]);
@@ -162,13 +164,13 @@ static bool screen_wait(int milliseconds)
     return read(STDIN_FILENO, &key, 1) == 1 && key != 'q';
 }
 
-/* ---- a page for people who watch: the daemon, its planes, and what changed last ---- */
+/* ---- the page: the daemon, its planes, and the latest changes ---- */
 
 #define TOP_MS      1000 /* from page to page */
-#define TOP_SECONDS 2    /* for an answer: who looks at a page wants to know at once that there is none */
-#define TOP_CHANGES 10   /* the latest so many, where the terminal's height does not say how many */
+#define TOP_SECONDS 2    /* for an answer: a missing answer must be visible soon */
+#define TOP_CHANGES 10   /* number of changes if the terminal's height does not give it */
 
-/* How long ago, as people say it. */
+/* Format an age in words. */
 static char *top_age(int64_t seconds, char buf[static 40])
 {
     if (seconds < 100)
@@ -182,7 +184,7 @@ static char *top_age(int64_t seconds, char buf[static 40])
     return buf;
 }
 
-/* The same of a time of the daemon's; "never" where there is none. */
+/* Format the age of a time of the daemon's; "never" without one. */
 static const char *top_ago(const json_t *facts, const char *key, char buf[static 40])
 {
     const char *text = ctl_text_of(facts, key);
@@ -198,7 +200,7 @@ static const char *top_text(const json_t *facts, const char *key)
     return text != NULL ? text : "?";
 }
 
-/* How many, and the gravest. */
+/* Print the number of findings, and the gravest. */
 static void top_findings(FILE *out, const json_t *findings)
 {
     const json_t *worst = json_object_get(findings, "worst");
@@ -209,7 +211,7 @@ static void top_findings(FILE *out, const json_t *findings)
     fputc('\n', out);
 }
 
-/* A line with its label, and what stands behind it (ctl_say()). */
+/* Print a line with its label and text (ctl_say()). */
 static void top_say(FILE *out, const char *label, const json_t *facts, const char *text)
 {
     fprintf(out, "%-13s ", label);
@@ -217,7 +219,7 @@ static void top_say(FILE *out, const char *label, const json_t *facts, const cha
     fputc('\n', out);
 }
 
-/* What it does: sweeps of a scheduler's, scans of a node's; and who has it serve them. */
+/* Print the work of the daemon: sweeps in the role scheduler, scans in the role node; and its clients. */
 static void top_daemon(FILE *out, const json_t *facts)
 {
     const bool node = strcmp(top_text(facts, "role"), "node") == 0;
@@ -227,7 +229,7 @@ static void top_daemon(FILE *out, const json_t *facts)
             top_ago(facts, node ? "last_scan" : "last_sweep", ago),
             json_number_value(json_object_get(facts, node ? "scan_ms" : "sweep_ms")),
             (long long)ctl_number_of(facts, "interval"),
-            ctl_is(facts, node ? "scanning" : "sweeping") ? "; at it now" : "");
+            ctl_is(facts, node ? "scanning" : "sweeping") ? "; running now" : "");
     if (ctl_number_of(facts, "light_sweep") > 0)
         top_say(
             out, "light sweeps", facts,
@@ -265,7 +267,7 @@ static void top_head(FILE *out, const json_t *facts, const char *why)
                 top_text(facts, "stale_reason"));
     if (daemon) {
         top_daemon(out, facts);
-        /* Files for other programs: of interest when one is not right. */
+        /* Print exports only if one fails. */
         const json_t *list = json_object_get(facts, "exports"), *one;
         size_t i, failing = 0;
         json_array_foreach(list, i, one) failing += ctl_number_of(one, "failures") > 0;
@@ -302,7 +304,7 @@ static bool top_plane(struct ctl_table *table, const struct ctl *ctl, const stru
     return ctl_table_row(table);
 }
 
-/* As many of them as there is room for; those of a node are its scheduler's. */
+/* Print as many changes as fit; those of a node are in its scheduler. */
 static void top_changes(FILE *out, const struct ctl *ctl, const json_t *facts, unsigned room)
 {
     char why[CTL_WHY_SIZE];
@@ -326,8 +328,10 @@ static unsigned top_lines(const char *text)
     return n;
 }
 
-/* As long as `lines`, 0: as it comes. What cannot be read is said on the page; alone on it, it is a failure,
- * too, whose words are in `why`. *page: free(); NULL without memory. */
+/*
+ * Make a page of at most `lines`, 0: no limit. Failures to read are shown on the page; if there is nothing
+ * else to show, that is a failure, with its message in `why`. The caller frees *page; NULL without memory.
+ */
 static enum ctl_exit top_page(const struct ctl *ctl, unsigned lines, char **page,
                               char why[static CTL_WHY_SIZE])
 {
@@ -376,13 +380,13 @@ static enum ctl_exit top_once(const struct ctl *ctl)
     return status;
 }
 
-/* A daemon that does not answer may be back in a moment: it goes on. */
+/* Draw again and again: a daemon that does not answer may be back in a moment. */
 static enum ctl_exit top_watch(const struct ctl *ctl)
 {
     char why[CTL_WHY_SIZE], *page;
     bool going = screen_begin();
     if (!going)
-        return ctl_error("no page: this terminal cannot be set: see --once");
+        return ctl_error("no page: cannot change the settings of this terminal: use --once");
     while (going) {
         top_page(ctl, screen_lines(), &page, why);
         going = page == NULL || ctl_interrupted() || screen_draw(page);
@@ -398,14 +402,14 @@ enum ctl_exit ctl_top(const struct ctl *ctl)
     struct ctl_view view;
     enum ctl_exit status = ctl_control_only(ctl, "top");
     if (ctl->format == CTL_CSV)
-        return ctl_usage("a page for people: --format csv: programs read status and history");
-    if (status == CTL_DONE && ctl->plane != NULL) { /* is there such a plane? That is told */
+        return ctl_usage("no such format of top: csv: programs read status and history");
+    if (status == CTL_DONE && ctl->plane != NULL) { /* check that the plane exists, with a message */
         status = ctl_view_one(ctl, &view);
         ctl_view_close(&view);
     }
     if (status != CTL_DONE)
         return status;
-    if (ctl->format == CTL_JSON) /* what the page is made of */
+    if (ctl->format == CTL_JSON) /* the facts of the page */
         return ctl_status(ctl);
     return ctl->once || !screen_possible() ? top_once(ctl) : top_watch(ctl);
 }

@@ -1,7 +1,4 @@
-/*
- * changes.c - what changed: rows of changes, the history, between two generations or recorded fabrics, from
- * now on.
- */
+/* changes.c - rows of changes: the history, between two generations or recorded fabrics, from now on. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +18,7 @@ static const struct ctl_column for_programs[] = {
     {"last_seen", NULL, false},  {"subjects", NULL, false},
 };
 
-/* For people: in the order in which it is read. */
+/* Columns for people, in reading order. */
 #define FOR_PEOPLE                                                                                           \
     {"time", "TIME", false}, {"generation", "GENERATION", true}, {"kind", "KIND", false},                    \
         {"what", "WHAT", false},                                                                             \
@@ -33,7 +30,7 @@ static const struct ctl_column for_programs[] = {
         "why", "WHY", CTL_SPARE                                                                              \
     }
 static const struct ctl_column for_people[] = {FOR_PEOPLE, WHY};
-/* With --long: between which sweeps it happened, too. */
+/* With --long, also the sweeps between which the change happened. */
 static const struct ctl_column for_people_long[] = {
     FOR_PEOPLE, {"last_seen", "LAST-SEEN", false}, {"first_seen", "FIRST-SEEN", false}, WHY};
 
@@ -50,7 +47,7 @@ static void put_for_programs(struct ctl_table *table, const json_t *row)
     }
 }
 
-/* Two texts with something between; absent ones are left out. */
+/* Add two texts with a separator; missing ones are left out. */
 static void put_joined(struct ctl_table *table, const char *a, const char *between, const char *b)
 {
     char text[1200];
@@ -58,7 +55,7 @@ static void put_joined(struct ctl_table *table, const char *a, const char *betwe
     ctl_put_text(table, text);
 }
 
-/* Of what was never published nobody knows when it was. */
+/* Return whether the changes are of captures, which have no time of publication. */
 static bool of_captures(const json_t *row)
 {
     return row != NULL && !json_is_string(json_object_get(row, "time"));
@@ -83,7 +80,7 @@ static void put_for_people(const struct ctl *ctl, struct ctl_table *table, const
     ctl_put_member(table, row, "why");
 }
 
-/* Which columns, for whom. */
+/* Open a table with the columns for people or for programs. */
 static struct ctl_table *open_table(FILE *out, const struct ctl *ctl, bool people, const json_t *first,
                                     json_t *into)
 {
@@ -91,7 +88,7 @@ static struct ctl_table *open_table(FILE *out, const struct ctl *ctl, bool peopl
     size_t n = !people       ? CTL_COUNT(for_programs)
                : ctl->longer ? CTL_COUNT(for_people_long)
                              : CTL_COUNT(for_people);
-    if (people && of_captures(first)) { /* without the first two */
+    if (people && of_captures(first)) { /* without the first two columns */
         columns += 2;
         n -= 2;
     }
@@ -132,7 +129,7 @@ json_t *ctl_changes_json(const struct ctl *ctl, const json_t *changes)
     return NULL;
 }
 
-/* ---- two recorded fabrics, read and compared by the code that a daemon has for a sweep ---- */
+/* ---- two recorded fabrics, read and compared with the daemon's code for a sweep ---- */
 
 static void captures_note(enum pmixfab_level level, const char *line, void *cbdata)
 {
@@ -141,7 +138,7 @@ static void captures_note(enum pmixfab_level level, const char *line, void *cbda
         ctl_error("%s", line);
 }
 
-/* Read and named as without any configuration. inv is initialised here. */
+/* Read a capture, with names as without any configuration. inv is initialised here. */
 static enum ctl_exit read_capture(const char *path, struct fab_inventory *inv)
 {
     const struct probe_config config = {.arg = path};
@@ -201,9 +198,9 @@ static enum ctl_exit compare_captures(const char *before, const char *after, jso
     return status;
 }
 
-/* ---- what changed so far ---- */
+/* ---- the history ---- */
 
-/* Under which other names it was, or is, known. */
+/* Print the other names of the object, earlier and later ones. */
 static void print_names(const json_t *names, const char *what)
 {
     for (size_t i = 0; i < json_array_size(names); i++) {
@@ -217,7 +214,7 @@ static void print_names(const json_t *names, const char *what)
     }
 }
 
-/* What is not in the rows is said beside those that programs read. */
+/* Print a note that is not in the rows: for programs on standard error. */
 static void say_beside(const struct ctl *ctl, const char *line)
 {
     if (ctl->format == CTL_TEXT)
@@ -238,11 +235,11 @@ static enum ctl_exit show_history(const struct ctl *ctl, const json_t *answer)
         print_names(json_object_get(answer, "names"), ctl->args[0]);
     status = ctl_changes_table(ctl, changes);
     if (status == CTL_DONE && ctl->format == CTL_TEXT && n == 0)
-        printf("the history has nothing%s%s%s\n", ctl->n_args > 0 ? " about " : "",
+        printf("no changes in the history%s%s%s\n", ctl->n_args > 0 ? " about " : "",
                ctl->n_args > 0 ? ctl->args[0] : "", ctl->since != 0 ? " since then" : "");
     if (status == CTL_DONE && more && (ctl->limit == 0 || ctl->format == CTL_TEXT)) {
         snprintf(line, sizeof line,
-                 "the latest %zu change%s; there are older ones: --all, --limit N or --since TIME", n,
+                 "the latest %zu change%s; for older ones give --all, --limit N or --since TIME", n,
                  n == 1 ? "" : "s");
         say_beside(ctl, line);
     } else if (status == CTL_DONE && trimmed > 0 && ctl->limit == 0 && ctl->since == 0) {
@@ -262,7 +259,7 @@ enum ctl_exit ctl_history(const struct ctl *ctl)
                         CTL_ANSWER_SECONDS, show_history);
 }
 
-/* ---- what changed between two generations ---- */
+/* ---- changes between two generations ---- */
 
 static bool parse_generation(const char *text, json_int_t *out)
 {
@@ -295,7 +292,7 @@ static enum ctl_exit show_diff(const struct ctl *ctl, const json_t *answer)
                       json_integer(ctl_number_of(answer, "to")), changes);
 }
 
-/* Two recorded fabrics; no daemon is asked. */
+/* Compare two recorded fabrics, without a daemon. */
 static enum ctl_exit diff_files(const struct ctl *ctl)
 {
     json_t *changes;
@@ -326,7 +323,7 @@ enum ctl_exit ctl_diff(const struct ctl *ctl)
                              "recorded fabrics",
                              ctl->args[i]);
     if (ctl->n_args == 2 && from > to)
-        return ctl_usage("the wrong way round: diff %s %s: give the earlier generation first", ctl->args[0],
+        return ctl_usage("wrong order: diff %s %s: give the earlier generation first", ctl->args[0],
                          ctl->args[1]);
     return ctl_ask_show(ctl,
                         json_pack("{s:s, s:o*, s:o*}", "op", "diff", "from",
@@ -335,7 +332,7 @@ enum ctl_exit ctl_diff(const struct ctl *ctl)
                         CTL_ANSWER_SECONDS, show_diff);
 }
 
-/* ---- the latest events, and those to come ---- */
+/* ---- the latest events, and new ones ---- */
 
 static const struct ctl_column event_columns[] = {
     {"time", "TIME", false},  {"event", "EVENT", false},          {"plane", "PLANE", false},
@@ -353,7 +350,7 @@ static enum ctl_exit show_latest(const struct ctl *ctl, const json_t *answer)
                           NULL);
 }
 
-/* A line for people; a table cannot be laid out before its last row is known. */
+/* Print a line for people: a table cannot be laid out before its last row is known. */
 static bool event_show_line(const struct ctl *ctl, const json_t *event)
 {
     const char *time = ctl_text_of(event, "time");
@@ -372,7 +369,7 @@ static bool event_show_line(const struct ctl *ctl, const json_t *event)
     return fflush(stdout) == 0;
 }
 
-/* Until the operator, the reader of our output, or the daemon ends it. */
+/* Print events until the operator, the reader of standard output, or the daemon ends the stream. */
 static enum ctl_exit events_follow(const struct ctl *ctl, struct ctl_control *control)
 {
     struct ctl_table *table =
@@ -393,7 +390,7 @@ static enum ctl_exit events_follow(const struct ctl *ctl, struct ctl_control *co
     closed = ctl_table_close(table);
     if (status != CTL_DONE)
         return ctl_error("%s", why);
-    /* a reader who left is no end that anybody asked for */
+    /* a reader that left did not request an end */
     return closed == CTL_DONE && !ctl_interrupted() ? CTL_FAILED : closed;
 }
 
@@ -410,7 +407,7 @@ enum ctl_exit ctl_events(const struct ctl *ctl)
     return status;
 }
 
-/* ---- what changes, in words, as it is published ---- */
+/* ---- changes in words, as they are published ---- */
 
 static const char *change_text(const json_t *change, const char *key)
 {
@@ -418,7 +415,7 @@ static const char *change_text(const json_t *change, const char *key)
     return text != NULL ? text : "";
 }
 
-/* "TIME generation 7: host-missing node1 HCA-1 there -> missing (why)" */
+/* Print "TIME generation 7: host-missing node1 HCA-1 there -> missing (why)". */
 static bool watch_line(const struct ctl *ctl, const json_t *change)
 {
     const char *before = change_text(change, "before"), *after = change_text(change, "after"),
@@ -451,7 +448,7 @@ static bool watch_show(const struct ctl *ctl, const json_t *changes)
     return fflush(stdout) == 0 && going;
 }
 
-/* The changes of the generations behind *last, which moves on. */
+/* Print the changes of the generations after *last, and advance it. */
 static enum ctl_exit watch_catch_up(const struct ctl *ctl, json_int_t *last, json_int_t to, bool *going)
 {
     json_t *answer;
@@ -467,7 +464,7 @@ static enum ctl_exit watch_catch_up(const struct ctl *ctl, json_int_t *last, jso
     return status;
 }
 
-/* Until the operator, the reader of our output, or the daemon ends it. */
+/* Print changes until the operator, the reader of standard output, or the daemon ends the stream. */
 static enum ctl_exit watch_follow(const struct ctl *ctl, struct ctl_control *control, json_int_t last)
 {
     enum ctl_exit status = CTL_DONE;
@@ -496,7 +493,7 @@ enum ctl_exit ctl_watch(const struct ctl *ctl)
     status = ctl_ask_stream(ctl, json_pack("{s:s}", "op", "watch"), &control, &first);
     generation = ctl_number_of(first, "generation");
     if (status == CTL_DONE && ctl->format == CTL_TEXT) {
-        ctl_say(stdout, first, "generation {generation} is published; what changes now is told here\n");
+        ctl_say(stdout, first, "generation {generation} is published; new changes follow\n");
         fflush(stdout);
     }
     if (status == CTL_DONE)

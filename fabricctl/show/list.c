@@ -1,6 +1,4 @@
-/*
- * list.c - names on the command line and what has them, labels, facts, LIDs: what all lists are made of.
- */
+/* list.c - parts of all lists: names on the command line and their matches, labels, facts, LIDs. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -10,7 +8,7 @@
 #include "fabricctl/core/ctl.h"
 #include "fabricctl/show/show.h"
 
-/* ---- the names on the command line, and what has them ---- */
+/* ---- the names on the command line, and their matches ---- */
 
 static const char *guid_text(uint64_t guid, char text[24])
 {
@@ -40,7 +38,7 @@ void ctl_device_label(const struct pmixfab_device *device, bool with_port, char 
         snprintf(buf, size, "%s:%s", device->host, device->name);
 }
 
-/* "NAME (0x...)". A name that is longer than the buffer is cut, the GUID is not. */
+/* Format "NAME (0x...)". A name that is too long for the buffer is cut, the GUID is not. */
 static const char *name_with_guid(const char *name, uint64_t guid, char buf[static CTL_SHOWN_SIZE])
 {
     snprintf(buf, CTL_SHOWN_SIZE, "%.*s (0x%016" PRIx64 ")", CTL_SHOWN_SIZE - 22, name, guid);
@@ -115,15 +113,15 @@ enum ctl_exit ctl_wanted_met(const struct ctl *ctl, const char *kind, const char
     char hint[CTL_SUGGESTION];
     for (int i = 0; i < ctl->n_args; i++)
         if (!ctl->met[i])
-            status = ctl_error("no %s %s: %s: `fabricctl %s` shows what there is%s", kind, ctl->args[i],
+            status = ctl_error("no %s %s: %s: `fabricctl %s` lists all%s", kind, ctl->args[i],
                                ctl_source_location(ctl), command,
                                ctl_suggest(ctl, ctl->args[i], ctl_names_of(command), hint));
     return status;
 }
 
-/* ---- names that several switches or devices have, and what is shown for them ---- */
+/* ---- names that several switches or devices have, and their labels ---- */
 
-/* A name's value is the GUID of the first that has it, or null once another one has it, too. */
+/* Note a name. Its value is the GUID of the first object with it, or null if another one has it, too. */
 static void labels_note(json_t *names, json_t *shared, const char *name, uint64_t guid)
 {
     const json_t *first = json_object_get(names, name);
@@ -173,11 +171,13 @@ const char *ctl_group_shown(const json_t *shared, const struct pmixfab *fab, uin
                                        : pmixfab_group_name(fab, g);
 }
 
-/* ---- what the daemon knows of ports and no snapshot has ---- */
+/* ---- facts of ports that only the daemon has ---- */
 
 #define PORTS_SECONDS 10
 
-/* The nodes by GUID; NULL: nobody says it (over PMIx, in exports, or without a daemon), which is no failure.
+/*
+ * Return the nodes by GUID; NULL, which is no failure: not available (over PMIx, in exports, or without a
+ * daemon).
  */
 static const json_t *ports_nodes(const struct ctl *ctl)
 {
@@ -223,7 +223,7 @@ void ctl_put_width(struct ctl_table *table, const struct ctl *ctl, uint64_t guid
     ctl_put_text(table, json_string_value(json_array_get(ports_port(ctl, guid, port), 2)));
 }
 
-/* ---- what is known of a device, for programs and for people ---- */
+/* ---- facts of a device, for programs and for people ---- */
 
 #define LINE 1024
 
@@ -268,8 +268,10 @@ static void add_sources(FILE *line, uint32_t sources)
         }
 }
 
-/* "estimate; ucx: 2048": what is to be said of a chosen fact, and of the others of its kind, which follow the
- * first chosen one. */
+/*
+ * Write remarks on a chosen fact, and the other facts of its kind, which follow the first chosen one:
+ * "estimate; ucx: 2048".
+ */
 static void fact_remark(FILE *line, const struct pmixfab *fab, uint32_t device, uint32_t at,
                         const struct pmixfab_fact *fact, bool first)
 {
@@ -296,7 +298,7 @@ static void fact_remark(FILE *line, const struct pmixfab *fab, uint32_t device, 
         fputs("contradicted", line);
 }
 
-/* Bytes of the widest text that does not make the lines too long. */
+/* Return the bytes of the widest text that keeps the lines short enough. */
 static int fact_max_width(const struct pmixfab *fab, uint32_t device)
 {
     struct pmixfab_fact fact;
@@ -354,7 +356,7 @@ void ctl_facts_print(const struct pmixfab *fab, const char *plane, uint32_t devi
     }
 }
 
-/* ---- lists of what planes hold, and of the planes themselves ---- */
+/* ---- lists of the contents of planes, and of the planes themselves ---- */
 
 enum ctl_exit ctl_list_view(struct ctl_table *table, const struct ctl *ctl, const struct ctl_view *view,
                             ctl_list_fn *list)
@@ -362,7 +364,7 @@ enum ctl_exit ctl_list_view(struct ctl_table *table, const struct ctl *ctl, cons
     struct pmixfab_plane plane = {.name = "(unreadable)"};
     enum ctl_exit status;
     bool complete = true;
-    if (ctl->format == CTL_TEXT && ctl->ports->shared == NULL) /* programs have the GUIDs beside the names */
+    if (ctl->format == CTL_TEXT && ctl->ports->shared == NULL) /* programs have GUIDs beside the names */
         ctl->ports->shared = ctl_shared_names(view);
     for (size_t i = 0; table != NULL && complete && i < view->n; i++)
         complete = pmixfab_plane(view->planes[i], &plane) == 0 && list(table, ctl, view->planes[i], &plane);
@@ -393,7 +395,7 @@ const char *ctl_find_host(const struct ctl *ctl, const struct ctl_view *view, co
     if (several)
         ctl_error("%s can be several hosts: give the whole name, as `fabricctl groups` shows it", asked);
     else if (found == NULL)
-        ctl_error("no host %s: %s: `fabricctl groups` shows the hosts that there are%s", asked,
-                  ctl_source_location(ctl), ctl_suggest(ctl, asked, CTL_HOSTS, hint));
+        ctl_error("no host %s: %s: `fabricctl groups` lists the hosts%s", asked, ctl_source_location(ctl),
+                  ctl_suggest(ctl, asked, CTL_HOSTS, hint));
     return several ? NULL : found;
 }

@@ -1,6 +1,4 @@
-/*
- * list_fabric.c - lists of what planes hold: planes, devices, coordinates, switches, cables, groups, rails.
- */
+/* list_fabric.c - lists of planes, devices, coordinates, switches, cables, groups, rails. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +57,7 @@ static const char *seen_by(uint32_t seen)
     return words[seen & 7];
 }
 
-/* As it is told over PMIx: a sweep sees InfiniBand only, and what has a MAC for its id is Ethernet. */
+/* Return the type as in PMIx: a sweep sees only InfiniBand, and a device with a MAC as its id is Ethernet. */
 static const char *type_name(const struct pmixfab *fab, const struct pmixfab_device *device)
 {
     const char *said = pmixfab_fact_text(fab, device->index, "type");
@@ -85,7 +83,7 @@ static const struct ctl_column device_columns[] = {
     {"mtu", NULL, true},           {"numa", NULL, true},
     {"missing", NULL, false},      {"rail", "RAIL", true},
     {"lid", "LID", true},          {"width", NULL, false},
-    {"facts", NULL, false}, /* the last: of the devices of one host, in JSON */
+    {"facts", NULL, false}, /* the last column: of the devices of one host, in JSON */
 };
 
 static bool with_facts(const struct ctl *ctl)
@@ -162,7 +160,7 @@ static bool device_row(struct ctl_table *table, const struct ctl *ctl, const str
     return ctl_table_row(table);
 }
 
-/* The devices of the host that was asked for; those of all hosts else. */
+/* Return the devices of the requested host; without one, all. */
 static void device_range(const struct ctl *ctl, const struct pmixfab *fab, const struct pmixfab_plane *plane,
                          uint32_t *first, uint32_t *n)
 {
@@ -245,7 +243,7 @@ static const struct ctl_column switch_columns[] = {
     {"rail", NULL, true},     {"aggregation", "SHARP", true}, {"lid", "LID", true},
 };
 
-/* So many aggregation nodes hang on each switch; free() it. NULL without memory. */
+/* Count the aggregation nodes at each switch; the caller frees the result. NULL without memory. */
 static uint32_t *count_aggregation(const struct pmixfab *fab, const struct pmixfab_plane *plane)
 {
     uint32_t *counts = calloc(plane->n_switches + (size_t)1, sizeof *counts);
@@ -309,7 +307,7 @@ static const char *end_kind(const struct pmixfab_end *end)
     return end->kind < CTL_COUNT(kinds) ? kinds[end->kind] : "other";
 }
 
-/* Is this end asked for, or is it a device that is down? */
+/* Return whether this end is requested, or is a device that is down. */
 static bool link_end_wanted(const struct ctl *ctl, const struct pmixfab *fab, const struct pmixfab_end *end,
                             bool *down)
 {
@@ -384,7 +382,9 @@ static const struct ctl_column group_columns[] = {
     {"n_hosts", "N", true},   {"hosts", "HOSTS", false}, {"switch_guid", NULL, false},
 };
 
-/* By its name, its number, one of its hosts or the switch of one of these; down: a device of one of them is.
+/*
+ * Return whether the group is requested by its name, its number, one of its hosts or their switch; down:
+ * whether a device of it is down.
  */
 static bool group_wanted(const struct ctl *ctl, const struct pmixfab *fab, uint32_t g, const uint32_t *hosts,
                          uint32_t n)
@@ -403,7 +403,7 @@ static bool group_wanted(const struct ctl *ctl, const struct pmixfab *fab, uint3
         struct pmixfab_device device;
         struct pmixfab_switch sw;
         if (pmixfab_host(fab, hosts[i], &name, &first, &devices) != 0)
-            return true; /* told by who lists it */
+            return true; /* the list reports it */
         wanted |= ctl_wants_name(ctl, name);
         for (uint32_t d = first; d < first + devices; d++) {
             if (pmixfab_device(fab, d, &device) != 0)
@@ -446,21 +446,15 @@ static bool list_group(struct ctl_table *table, const struct ctl *ctl, const str
     return going;
 }
 
-/* ---- which leaves, or which plane, each rail of a rail-optimised fabric is ---- */
+/* ---- the leaves, or the plane, of each rail of a rail-optimised fabric ---- */
 
 static const struct ctl_column rail_columns[] = {
-    {"rail", "RAIL", true},
-    {"plane", "PLANE", false},
-    {"whole_plane", "WHOLE-PLANE", false},
-    {"devices", "DEVICES", true},
-    {"n_switches", "N", true},
-    {"switches", "SWITCHES", false},
-    {"n_misplaced", "WRONG", true},
-    {"misplaced", "IN THE WRONG RAIL", false},
-    {"switch_guids", NULL, false},
+    {"rail", "RAIL", true},         {"plane", "PLANE", false},         {"whole_plane", "WHOLE-PLANE", false},
+    {"devices", "DEVICES", true},   {"n_switches", "N", true},         {"switches", "SWITCHES", false},
+    {"n_misplaced", "WRONG", true}, {"misplaced", "MISPLACED", false}, {"switch_guids", NULL, false},
 };
 
-/* Room for the names of switches or devices, and the labels of devices. */
+/* Memory for the names of switches or devices, and the labels of devices. */
 struct rail_names {
     const char **names;
     char (*labels)[CTL_SHOWN_SIZE];
@@ -468,7 +462,7 @@ struct rail_names {
     size_t room;
 };
 
-/* One past the highest number of a rail; 0: there are none. */
+/* Return one past the highest number of a rail; 0: none. */
 static uint32_t rails_end(const struct pmixfab *fab, const struct pmixfab_plane *plane)
 {
     struct pmixfab_switch sw;
@@ -494,7 +488,10 @@ static int list_compare_units(const void *x, const void *y)
     return (a->unit > b->unit) - (a->unit < b->unit);
 }
 
-/* The names of its leaves, by their units. *whole: they are in none, so the plane is the rail. */
+/*
+ * Collect the names of a rail's leaves, by their units. *whole: they are in no unit, so the plane is the
+ * rail.
+ */
 static size_t rail_switches(const struct ctl *ctl, const struct pmixfab *fab,
                             const struct pmixfab_plane *plane, uint32_t rail, struct rail_names *names,
                             bool *whole)
@@ -510,7 +507,7 @@ static size_t rail_switches(const struct ctl *ctl, const struct pmixfab *fab,
     return n;
 }
 
-/* Those that are on this rail and should be on another one. */
+/* Collect the devices on this rail that should be on another one. */
 static size_t rail_misplaced(const struct pmixfab *fab, uint32_t rail, struct rail_names *names)
 {
     struct pmixfab_device device;

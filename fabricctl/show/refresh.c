@@ -1,5 +1,5 @@
 /*
- * refresh.c - look at the fabric now, and show what changed; compare it with what is served; announce a swap.
+ * refresh.c - sweep the fabric now, and show the changes; compare it with the served state; announce a swap.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include "fabricctl/core/ctl.h"
 #include "fabricctl/show/show.h"
 
-/* ---- look at the fabric now, and show what changed ---- */
+/* ---- sweep the fabric now, and show the changes ---- */
 
 bool ctl_mentions(const char *what, const char *host)
 {
@@ -25,7 +25,7 @@ bool ctl_mentions(const char *what, const char *host)
     return false;
 }
 
-/* Of an answer about a sweep: a line on what is suppressed, where anything is. */
+/* Print a line on suppressed objects of a sweep's answer, if there are any. */
 static void print_suppressed(const json_t *answer)
 {
     const json_int_t cables = ctl_number_of(answer, "suppressed");
@@ -39,7 +39,7 @@ static void print_suppressed(const json_t *answer)
     printf(" %s suppressed: see fabricctl check\n", cables + switches == 1 ? "is" : "are");
 }
 
-/* As far as it is in this plane. */
+/* Add the neighbours that are in this plane. */
 static void add_around(const char *name, const struct pmixfab *fab, json_t *names)
 {
     struct pmixfab_plane plane = {0};
@@ -60,7 +60,10 @@ static void add_around(const char *name, const struct pmixfab *fab, json_t *name
     }
 }
 
-/* A switch, and who hangs on it: the names, as keys. A new reference; NULL: told. The name may be a GUID. */
+/*
+ * Return a switch and its neighbours: the names, as keys. A new reference; NULL: with a message. The name may
+ * be a GUID.
+ */
 static json_t *switch_neighbours(const struct ctl *ctl)
 {
     json_t *names = json_object();
@@ -76,7 +79,7 @@ static json_t *switch_neighbours(const struct ctl *ctl)
     return names;
 }
 
-/* Is the change about one of them? */
+/* Return whether the change is about one of the names. */
 static bool change_names_any(const json_t *row, json_t *names)
 {
     static const char *const texts[] = {"what", "before", "after"};
@@ -100,8 +103,10 @@ static bool change_names_any(const json_t *row, json_t *names)
     return false;
 }
 
-/* Those of the changes that are about the switch or who hangs on it; all of them without one. A new
- * reference; NULL: told. */
+/*
+ * Return the changes about the switch or its neighbours; without a switch, all. A new reference; NULL: with a
+ * message.
+ */
 static json_t *changes_filter(const struct ctl *ctl, const json_t *changes)
 {
     json_t *kept = json_array(), *names = NULL;
@@ -118,16 +123,16 @@ static json_t *changes_filter(const struct ctl *ctl, const json_t *changes)
     return kept;
 }
 
-/* " (...)" on what was swept, and how much of it answered; "" where that goes without saying. */
+/* Write " (...)" on the swept part, and how much of it answered; "" for a complete sweep without --switch. */
 static void say_scope(const struct ctl *ctl, const json_t *answer, char *out, size_t size)
 {
     const char *scope = ctl_text_of(answer, "scope");
     const char *why = ctl_text_of(answer, "scope_reason");
     char swept[CTL_WHY_SIZE] = "";
     if (ctl->sw != NULL && scope != NULL && strcmp(scope, "switch") == 0)
-        snprintf(swept, sizeof(swept), "%s was swept, and what hangs on it", ctl->sw);
+        snprintf(swept, sizeof(swept), "%s and its neighbours were swept", ctl->sw);
     else if (ctl->sw != NULL && scope != NULL)
-        snprintf(swept, sizeof(swept), "everything was swept%s%s", why != NULL ? ": " : "",
+        snprintf(swept, sizeof(swept), "the whole fabric was swept%s%s", why != NULL ? ": " : "",
                  why != NULL ? why : "");
     if (ctl_is(answer, "partial"))
         snprintf(out, size, " (%s%sonly a part of the fabric answered)", swept, swept[0] != '\0' ? "; " : "");
@@ -135,7 +140,7 @@ static void say_scope(const struct ctl *ctl, const json_t *answer, char *out, si
         snprintf(out, size, swept[0] != '\0' ? " (%s)" : "%s", swept);
 }
 
-/* What came of it, in a line. others: changes that are not about whom it was asked for. */
+/* Print the outcome in a line. others: changes that are not about the requested host or switch. */
 static void print_outcome(const struct ctl *ctl, const json_t *answer, bool any, size_t others)
 {
     json_int_t generation = ctl_number_of(answer, "generation");
@@ -146,7 +151,7 @@ static void print_outcome(const struct ctl *ctl, const json_t *answer, bool any,
            changed ? "published just now" : "as before: nothing changed", swept,
            changed && (any || others == 0) ? ":" : "");
     if (others > 0)
-        printf("nothing about %s; %zu other change%s: fabricctl diff\n",
+        printf("no change of %s; %zu other change%s: see fabricctl diff\n",
                ctl->host != NULL ? ctl->host : ctl->sw, others, others == 1 ? "" : "s");
 }
 
@@ -178,12 +183,12 @@ static enum ctl_exit show_refresh(const struct ctl *ctl, const json_t *answer, c
                                             json_object_get(answer, "suppressed_switches"), "changes", rows));
 }
 
-/* The answer of a daemon on a node, which looks at its own devices and delivers what it sees. */
+/* Show the answer of a daemon on a node, which scans its own devices and delivers its report. */
 static enum ctl_exit show_scanned(const struct ctl *ctl, const json_t *answer)
 {
     const json_int_t failed = ctl_number_of(answer, "probes_failed");
     if (ctl->format == CTL_TEXT) {
-        ctl_say(stdout, answer, "looked, and the scheduler has it: report {digest}");
+        ctl_say(stdout, answer, "scanned; the scheduler has report {digest}");
         if (failed > 0)
             printf("; %lld probe%s failed, see fabricctl status", (long long)failed, failed == 1 ? "" : "s");
         putchar('\n');
@@ -197,11 +202,11 @@ static enum ctl_exit show_scanned(const struct ctl *ctl, const json_t *answer)
                                     json_object_get(answer, "probes_failed")));
 }
 
-/* Taken up, and not waited for. */
+/* Show the answer to a request that is accepted, without a wait for the sweep. */
 static enum ctl_exit show_taken(const struct ctl *ctl, const json_t *answer)
 {
     if (ctl->format == CTL_TEXT) {
-        ctl_say(stdout, answer, "taken up; generation {generation} is served now\n");
+        ctl_say(stdout, answer, "accepted; generation {generation} is served now\n");
         return CTL_DONE;
     }
     if (ctl->format == CTL_CSV)
@@ -210,8 +215,10 @@ static enum ctl_exit show_taken(const struct ctl *ctl, const json_t *answer)
         stdout, json_pack("{s:b, s:O}", "taken", 1, "generation", json_object_get(answer, "generation")));
 }
 
-/* What the refresh changed: all of it, or for one host. Whom a name means is the daemon's to say, which knows
- * hosts with and without their domain. "Nothing changed" about a host that nobody has is a wrong answer. */
+/*
+ * Request the changes of the refresh: all, or for one host. The daemon resolves the name, since it knows
+ * hosts with and without their domain. "Nothing changed" would be wrong for a host that does not exist.
+ */
 static enum ctl_exit ask_changes(const struct ctl *ctl, const json_t *answer, json_t **diff)
 {
     json_int_t generation = ctl_number_of(answer, "generation");
@@ -225,12 +232,15 @@ static enum ctl_exit ask_changes(const struct ctl *ctl, const json_t *answer, js
     if (json_is_false(json_object_get(*diff, "known")) &&
         json_array_size(json_object_get(*diff, "changes")) == 0)
         return ctl_error(
-            "no host %s: the fabric as just seen: check the name, its cable, and that it is up%s", ctl->host,
-            ctl_suggest(ctl, ctl->host, CTL_HOSTS, hint));
+            "no host %s: not in the fabric as swept now: check the name, its cable, and that it is up%s",
+            ctl->host, ctl_suggest(ctl, ctl->host, CTL_HOSTS, hint));
     return CTL_DONE;
 }
 
-/* How many changes there are where none is about whom it was asked for; 0: nobody was, or there are some. */
+/*
+ * Return the number of changes if none is about the requested host or switch; 0: none was requested, or there
+ * are some.
+ */
 static size_t count_others(const struct ctl *ctl, const json_t *answer, const json_t *diff,
                            const json_t *changes)
 {
@@ -269,7 +279,7 @@ static enum ctl_exit refresh_show(const struct ctl *ctl, const json_t *answer)
     return status;
 }
 
-/* With `host` the daemon asks that node first to look at its devices. */
+/* Refresh. With `host` the daemon requests a scan from that node first. */
 enum ctl_exit ctl_refresh(const struct ctl *ctl)
 {
     if (ctl->host != NULL && ctl->sw != NULL)
@@ -284,7 +294,7 @@ enum ctl_exit ctl_refresh(const struct ctl *ctl)
                         CTL_SWEEP_SECONDS, refresh_show);
 }
 
-/* ---- is it as it is served? ---- */
+/* ---- comparison of the fabric with the served state ---- */
 
 static enum ctl_exit show_verified(const struct ctl *ctl, const json_t *answer)
 {
@@ -294,8 +304,8 @@ static enum ctl_exit show_verified(const struct ctl *ctl, const json_t *answer)
     json_t *rows;
     if (ctl->format == CTL_TEXT)
         ctl_say(stdout, answer,
-                equal ? "generation {generation} is what a sweep sees now\n"
-                      : "generation {generation} is not what a sweep sees now:\n");
+                equal ? "generation {generation} equals the fabric as swept now\n"
+                      : "generation {generation} differs from the fabric as swept now:\n");
     if (ctl->format == CTL_JSON) {
         rows = ctl_changes_json(ctl, changes);
         if (rows == NULL)
@@ -318,7 +328,7 @@ enum ctl_exit ctl_verify(const struct ctl *ctl)
     return ctl_ask_show(ctl, json_pack("{s:s}", "op", "verify"), CTL_SWEEP_SECONDS, show_verified);
 }
 
-/* ---- swaps that are announced ---- */
+/* ---- announced swaps ---- */
 
 static const struct ctl_column expected_columns[] = {
     {"name", "NAME", false},
@@ -331,7 +341,7 @@ static enum ctl_exit show_expected(const struct ctl *ctl, const json_t *answer)
 {
     const json_t *expected = json_object_get(answer, "expected");
     if (ctl->format == CTL_TEXT && ctl->cancel) {
-        printf("%s is not expected to change any more\n", ctl->args[0]);
+        printf("the announcement of %s is withdrawn\n", ctl->args[0]);
         return CTL_DONE;
     }
     if (ctl->format == CTL_TEXT && json_array_size(expected) == 0) {
@@ -346,10 +356,10 @@ enum ctl_exit ctl_expect(const struct ctl *ctl)
     if (ctl->replace && ctl->cancel)
         return ctl_usage("one or the other: --replace and --cancel");
     if (ctl->n_args == 0 && (ctl->replace || ctl->cancel))
-        return ctl_usage("no name: expect %s: say which host or switch",
+        return ctl_usage("no name: expect %s: give a host or a switch",
                          ctl->replace ? "--replace" : "--cancel");
     if (ctl->seconds > 0 && !ctl->replace)
-        return ctl_usage("says for how long a swap is announced: --for: give --replace, too");
+        return ctl_usage("no swap to announce: --for: give --replace, too");
     return ctl_ask_show(ctl,
                         json_pack("{s:s, s:b, s:b, s:o*, s:s*}", "op", "expect", "replace", ctl->replace,
                                   "cancel", ctl->cancel, "seconds",

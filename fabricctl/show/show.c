@@ -1,6 +1,4 @@
-/*
- * show.c - a host, a device, a switch, a GUID, a plane, a rail, a group or a cable, by its name alone.
- */
+/* show.c - a host, a device, a switch, a GUID, a plane, a rail, a group or a cable, by its name alone. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,10 +7,10 @@
 
 #define SHOWN_CHANGES 10
 
-/* What has the name; bits. */
+/* Kinds of objects with the name, bits. */
 enum { IS_PLANE = 1, IS_SWITCH = 2, IS_HOST = 4, IS_DEVICE = 8, IS_RAIL = 16, IS_GROUP = 32 };
 
-/* Of one plane. */
+/* Return the kinds of one plane. */
 static unsigned named_in_plane(const struct ctl *ctl, const struct pmixfab *fab)
 {
     struct pmixfab_plane plane;
@@ -52,8 +50,10 @@ static unsigned named_in(const struct ctl *ctl, const struct ctl_view *view)
     return is;
 }
 
-/* Of "leaf1[3]", or a cable "leaf1[3] - node1 HCA-1[1]" by its first end: the name and the port. NULL: it is
- * none. */
+/*
+ * Return the name and the port of "leaf1[3]", or of a cable "leaf1[3] - node1 HCA-1[1]" by its first end.
+ * NULL: it is neither.
+ */
 static char *cable_end(const char *name, uint32_t *port)
 {
     const char *bracket = strchr(name, '[');
@@ -63,7 +63,7 @@ static char *cable_end(const char *name, uint32_t *port)
     return end;
 }
 
-/* The daemon's answer, a new reference; NULL: none, what is served can be shown without. */
+/* Return the daemon's answer, a new reference; NULL: none, the served state is shown without it. */
 static json_t *latest_changes(const struct ctl *ctl)
 {
     json_t *answer;
@@ -88,7 +88,7 @@ static enum ctl_exit show_changes(const struct ctl *ctl)
     return status;
 }
 
-/* Is any of them about a host or switch of this very name? */
+/* Return whether a change is about a host or switch of exactly this name. */
 static bool is_subject(const json_t *changes, const char *name)
 {
     for (size_t i = 0; i < json_array_size(changes); i++) {
@@ -102,33 +102,34 @@ static bool is_subject(const json_t *changes, const char *name)
     return false;
 }
 
-/* Nothing that is served has the name. What had it, and is lost, is what people ask for at night. */
+/* Show a name without a served object: changes of a lost object with this name matter most at night. */
 static enum ctl_exit show_gone(const struct ctl *ctl)
 {
     json_t *answer = ctl->format == CTL_TEXT ? latest_changes(ctl) : NULL;
     char hint[CTL_SUGGESTION];
     enum ctl_exit status;
     if (is_subject(json_object_get(answer, "changes"), ctl->args[0])) {
-        printf("%s is not in the fabric now; `fabricctl check` says whether it is waited for\n\nlatest "
+        printf("%s is not in the fabric now; `fabricctl check` shows whether fabricd waits for it\n\nlatest "
                "changes:\n",
                ctl->args[0]);
         status = ctl_changes_table(ctl, json_object_get(answer, "changes"));
     } else {
-        status = ctl_error(
-            "nothing is called %s: %s: hosts, devices (host:device), switches, GUIDs, planes, rails (rail2), "
-            "groups (by name or number) and cables (leaf1[3]) have names%s",
-            ctl->args[0], ctl_source_location(ctl),
-            ctl_suggest(ctl, ctl->args[0], ctl_names_of("show"), hint));
+        status = ctl_error("no such name: %s: %s: give a host, a device (host:device), a switch, a GUID, a "
+                           "plane, a rail (rail2), a group (by name or number) or a cable (leaf1[3])%s",
+                           ctl->args[0], ctl_source_location(ctl),
+                           ctl_suggest(ctl, ctl->args[0], ctl_names_of("show"), hint));
     }
     json_decref(answer);
     return status;
 }
 
-/* What is shown of what has the name: sections, for programs the first one only. The first kind that the name
- * is counts. A host's section is by the command `devices`, whose list is of a host. */
+/*
+ * Sections of the answer; programs get only the first one. The first matching kind counts. The section of a
+ * host is the command `devices`, whose list is of a host.
+ */
 static const struct {
     unsigned is;
-    bool changes; /* and the latest changes */
+    bool changes; /* with the latest changes */
     struct {
         const char *head, *list; /* list NULL: of a host's devices */
     } sections[3];
@@ -148,7 +149,7 @@ static enum ctl_exit show_section(const struct ctl *ctl, const char *head, const
     return list != NULL ? ctl_list_named(ctl, list) : ctl_devices(ctl);
 }
 
-/* At one end, in one port; and what became of a cable there. */
+/* Show the cables at one end, in one port; and the changes there. */
 static enum ctl_exit show_cables(const struct ctl *ctl, const struct ctl *end)
 {
     enum ctl_exit status = show_section(end, "cables", "links");
@@ -188,7 +189,7 @@ enum ctl_exit ctl_show(const struct ctl *ctl)
     if (end != NULL)
         asked.args = &end;
     is = named_in(&asked, &view);
-    if (is == 0 && end != NULL && strchr(end, ' ') != NULL) { /* "node1 HCA-1" is "node1:HCA-1" here */
+    if (is == 0 && end != NULL && strchr(end, ' ') != NULL) { /* "node1 HCA-1" means "node1:HCA-1" here */
         *strchr(end, ' ') = ':';
         is = named_in(&asked, &view);
     }

@@ -1,6 +1,4 @@
-/*
- * show_cost.c - the cost between two devices, and the device that each process of a host is to use.
- */
+/* show_cost.c - the cost between two devices, and the device for each process of a host. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +7,7 @@
 
 /* ---- the cost between two devices ---- */
 
-/* One side of the question. */
+/* One of the two devices. */
 struct side {
     const char *asked;
     struct pmixfab_device device; /* in the plane below */
@@ -17,7 +15,7 @@ struct side {
     bool found;
 };
 
-/* The first plane in which `what` is. */
+/* Find the first plane that contains the device. */
 static void find_anywhere(const struct ctl_view *view, struct side *side)
 {
     uint32_t index;
@@ -29,7 +27,10 @@ static void find_anywhere(const struct ctl_view *view, struct side *side)
         }
 }
 
-/* A host may stand in several planes: the first in which both are answers, the default plane before all. */
+/*
+ * Find the first plane in which both are found, the default plane before all: a host may be in several
+ * planes.
+ */
 static bool find_together(const struct ctl_view *view, struct side *a, struct side *b)
 {
     uint32_t ia, ib;
@@ -57,7 +58,7 @@ static enum ctl_exit cost_unknown_device(const struct ctl *ctl, const char *what
         ctl_suggest(ctl, what, ctl_names_of("cost"), hint));
 }
 
-/* Its place is kept, and so are the costs to it, but nothing gets there now. */
+/* Return whether the device is missing: its place and its costs are kept, but nothing reaches it now. */
 static bool cost_end_is_missing(const struct side *side)
 {
     return side->found && (side->device.seen & PMIXFAB_SEEN_MISSING) != 0;
@@ -81,7 +82,7 @@ static const struct ctl_column columns[] = {
     {"a_missing", NULL, false}, {"b_missing", NULL, false},
 };
 
-/* JSON is one object, not an array of one. */
+/* Write the data; JSON is one object, not an array of one. */
 static enum ctl_exit write_data(const struct ctl *ctl, const char *plane, const struct side *a,
                                 const struct side *b, uint16_t cost)
 {
@@ -139,7 +140,7 @@ enum ctl_exit ctl_cost(const struct ctl *ctl)
         cost_write_text(plane.name, &a, &b, cost);
     else
         status = write_data(ctl, plane.name, &a, &b, cost);
-    if (status == CTL_DONE) { /* each of them is told */
+    if (status == CTL_DONE) { /* each of them gets a message */
         const bool from = cost_tell_missing(&a), to = cost_tell_missing(&b);
         status = from || to ? CTL_FAILED : CTL_DONE;
     }
@@ -149,17 +150,17 @@ enum ctl_exit ctl_cost(const struct ctl *ctl)
     return status;
 }
 
-/* ---- the device that each process of a host is to use ---- */
+/* ---- the device for each process of a host ---- */
 
 #define MAX_RANKS 65536
 
-/* What is asked for. */
+/* The request. */
 struct where {
-    const char *host; /* as it is called */
+    const char *host; /* its full name */
     const struct pmixfab *fab;
     struct pmixfab_plane plane;
     uint32_t host_index, n_devices;
-    size_t n_ranks; /* 0: as many as the host has devices */
+    size_t n_ranks; /* 0: one for each device of the host */
     char *const *cpus;
     struct pmixfab_nearest *nearest;
 };
@@ -171,7 +172,7 @@ static const struct ctl_column where_columns[] = {
     {"equal", NULL, true},       {"why", "WHY", false},
 };
 
-/* "HOST" or "HOST:N": names of hosts have no colon. Free *name with free(). */
+/* Read "HOST" or "HOST:N": names of hosts contain no colon. The caller frees *name with free(). */
 static enum ctl_exit where_read(const struct ctl *ctl, char **name, size_t *n_ranks)
 {
     const char *asked = ctl->args[0], *colon = strchr(asked, ':');
@@ -192,7 +193,7 @@ static enum ctl_exit where_read(const struct ctl *ctl, char **name, size_t *n_ra
     return *name != NULL ? CTL_DONE : ctl_nomem();
 }
 
-/* The first plane that the host is in. */
+/* Find the first plane that contains the host. */
 static bool where_find(struct where *where, const struct ctl_view *view)
 {
     const char *name;
@@ -252,8 +253,9 @@ static enum ctl_exit where_answer(const struct ctl *ctl, struct where *where)
         status = ctl_nomem();
     for (size_t r = 0; status == CTL_DONE && where->cpus != NULL && r < where->n_ranks; r++)
         if (where->nearest[r].distance == 0)
-            status = ctl_usage("not a list of processors: %s: give them as taskset(1) does, as 0-11,24-35",
-                               where->cpus[r]);
+            status = ctl_usage(
+                "not a list of processors: %s: give them as taskset(1) does, for example 0-11,24-35",
+                where->cpus[r]);
     if (status == CTL_DONE)
         status = where_show(ctl, where);
     free(where->nearest);

@@ -1,6 +1,4 @@
-/*
- * show_findings.c - what looks wrong, what to do about it, and what ports count.
- */
+/* show_findings.c - findings, with the advice for each, and the error counters of ports. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +6,7 @@
 #include "fabricctl/core/ctl.h"
 #include "fabricctl/show/show.h"
 
-/* ---- is it well, and what to do where it is not ---- */
+/* ---- findings and their advice ---- */
 
 static const struct ctl_column finding_columns[] = {
     {"id", "ID", false},           {"severity", "SEVERITY", false}, {"kind", "KIND", false},
@@ -18,9 +16,9 @@ static const struct ctl_column finding_columns[] = {
     {"cause", NULL, false},        {"switches_behind", NULL, true}, {"hosts_behind", NULL, true},
 };
 
-#define SHORT_ID 8 /* digits that are shown; fewer are enough where they are clear */
+#define SHORT_ID 8 /* shown digits; fewer are accepted if they are unique */
 
-/* What to do about each kind, once; those of a kind are neighbours. */
+/* Print the advice for each kind, once; findings of a kind follow each other. */
 static void print_hints(const json_t *findings)
 {
     const char *last = "";
@@ -46,7 +44,7 @@ int ctl_severity(const char *name)
     return 0;
 }
 
-/* Whether, or until when. */
+/* Return the column `acked`: yes, or the end of the acknowledgement. */
 static json_t *said_acked(const json_t *finding)
 {
     const char *until = ctl_text_of(finding, "acked_until");
@@ -60,8 +58,10 @@ static bool hangs_on_another(const json_t *finding)
     return json_is_string(json_object_get(finding, "cause"));
 }
 
-/* Those that are grave enough, as they are shown; folded: without those that hang on another one. A new
- * reference; NULL: no memory. */
+/*
+ * Return findings of the requested severity, in their shown form; folded: without those that follow from
+ * another one. A new reference; NULL: no memory.
+ */
 static json_t *choose_findings(const struct ctl *ctl, const json_t *findings, bool folded)
 {
     json_t *chosen = json_array();
@@ -85,8 +85,10 @@ static json_t *choose_findings(const struct ctl *ctl, const json_t *findings, bo
     return chosen;
 }
 
-/* How many an operator should look at; what hangs on another one is looked at with that, where both are
- * shown. */
+/*
+ * Count the findings that need the operator's attention. A finding that follows from another one is not
+ * counted if both are shown.
+ */
 static size_t count_open(const json_t *findings, bool causes_shown)
 {
     size_t n = 0;
@@ -111,12 +113,13 @@ static enum ctl_exit print_findings(const struct ctl *ctl, const json_t *answer,
     return status;
 }
 
-static const char *const none_so_grave[] = {"nothing looks wrong", "nothing looks wrong",
-                                            "nothing is an error or a warning", "nothing is an error"};
+static const char *const none_so_grave[] = {"no findings", "no findings", "no error and no warning",
+                                            "no error"};
 
 static enum ctl_exit show_findings(const struct ctl *ctl, const json_t *answer)
 {
-    const bool causes_shown = ctl->severity <= ctl_severity("warning"); /* an error may hang on a warning */
+    /* an error may follow from a warning */
+    const bool causes_shown = ctl->severity <= ctl_severity("warning");
     const bool folded = ctl->format == CTL_TEXT && !ctl->all && causes_shown;
     json_t *findings = choose_findings(ctl, json_object_get(answer, "findings"), folded);
     json_t *all = folded ? choose_findings(ctl, json_object_get(answer, "findings"), false) : NULL;
@@ -126,7 +129,7 @@ static enum ctl_exit show_findings(const struct ctl *ctl, const json_t *answer)
         return ctl_nomem();
     status = print_findings(ctl, answer, findings);
     if (status == CTL_DONE && all != NULL && more > 0 && !ctl->no_header)
-        printf("\n%zu more hang%s on these: fabricctl check --all\n", more, more == 1 ? "s" : "");
+        printf("\n%zu more follow%s from these: fabricctl check --all\n", more, more == 1 ? "s" : "");
     json_decref(all);
     if (status == CTL_DONE && ctl->format == CTL_TEXT && json_array_size(findings) == 0 && !ctl->no_header)
         printf("generation %lld: %s\n", (long long)ctl_number_of(answer, "generation"),
@@ -152,7 +155,7 @@ static enum ctl_exit show_store(const struct ctl *ctl, const json_t *answer)
     ctl_say(stdout, answer, "the history is as it was published: {compared} generation");
     fputs(compared == 1 ? " compared" : "s compared", stdout);
     if (without > 0)
-        ctl_say(stdout, answer, "; {without} before them, of an older fabricd, cannot be");
+        ctl_say(stdout, answer, "; {without} before them, of an older fabricd, have no digest to compare");
     putchar('\n');
     return CTL_DONE;
 }
@@ -204,7 +207,7 @@ const char *ctl_findings_words(const json_t *summary, char text[static CTL_FINDI
     return text;
 }
 
-/* ---- what ports count, and what of it grows ---- */
+/* ---- error counters of ports, and their growth ---- */
 
 static const struct ctl_column counter_columns[] = {
     {"port", "PORT", false},
@@ -238,7 +241,7 @@ static int compare_rows(const void *x, const void *y, const char *key)
     return (first < second) - (first > second);
 }
 
-/* What grows most first, then what has most; of equal ones as they came. */
+/* Sort by growth, then by level; equal ports by name. */
 static int compare_badness(const void *x, const void *y)
 {
     const int growth = compare_rows(x, y, "growth"), level = compare_rows(x, y, "level");
@@ -248,7 +251,7 @@ static int compare_badness(const void *x, const void *y)
                         : strcmp(ctl_text_of(*a, "port"), ctl_text_of(*b, "port"));
 }
 
-/* A new array, worst first; errors: without those that have no more than is usual. NULL: no memory. */
+/* Return a new array, worst first; errors: without ports whose counters are usual. NULL: no memory. */
 static json_t *worst_first(const json_t *ports, bool errors)
 {
     const size_t n = json_array_size(ports);
@@ -273,11 +276,11 @@ static json_t *worst_first(const json_t *ports, bool errors)
     return list;
 }
 
-/* How far the rounds have come; no port that has not been read is in the list. */
+/* Print the progress of the rounds; ports that were not read yet are not in the list. */
 static void print_round(const json_t *answer)
 {
     if (ctl_number_of(answer, "round_seconds") == 0)
-        puts("all counters are not read: see counters_round in fabricd.conf(5)");
+        puts("fabricd does not read all counters: see counters_round in fabricd.conf(5)");
     else if (ctl_number_of(answer, "rounds") == 0)
         ctl_say(stdout, answer, "{read} of {cabled} ports are read so far\n");
 }

@@ -1,6 +1,4 @@
-/*
- * show_place.c - the hosts that a job should have, the order of its ranks, and what a placement costs.
- */
+/* show_place.c - hosts for a job, the order of its ranks, and the costs of a placement. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,23 +6,23 @@
 #include "fabricctl/show/show.h"
 #include "topo/base/hostlist.h"
 
-/* ---- the hosts of a job, and what it would feel of them ---- */
+/* ---- the hosts of a job, and their costs ---- */
 
 /* The hosts of a job, in the order of its ranks. */
 struct placed {
     const struct pmixfab *fab;
     uint32_t *hosts;
     uint32_t n;
-    const char *objective; /* NULL: nobody chose the hosts, they were given */
+    const char *objective; /* NULL: the hosts were given, not chosen */
     struct pmixfab_placement placement;
 };
 
-/* An answer as it is shown. */
+/* An answer in the form that is shown. */
 struct told {
     const struct placed *placed;
     struct pmixfab_plane plane;
     struct pmixfab_spread spread;
-    const char **names; /* of the hosts */
+    const char **names; /* names of the hosts */
     char *folded;       /* the names in the short form */
 };
 
@@ -40,7 +38,7 @@ static double told_pairs(const struct told *told)
     return n > 1 ? n * (n - 1) / 2 : 1;
 }
 
-/* By how much another choice may be better, at most, as a part of what this one has. */
+/* Return the maximum gain of another choice, as a part of the value of this one. */
 static double told_distance(const struct told *told)
 {
     const struct pmixfab_placement *placement = &told->placed->placement;
@@ -68,7 +66,7 @@ static void told_text(const struct told *told)
     const struct pmixfab_spread *spread = &told->spread;
     printf("%s\n%u host%s of plane %s", told->folded, placed->n, placed->n == 1 ? "" : "s", told->plane.name);
     if (placed->objective != NULL)
-        printf(", of %u that can be had", placed->placement.n_usable);
+        printf(", of %u available", placed->placement.n_usable);
     printf("\ncost %llu, %.1f a pair", (unsigned long long)spread->cost,
            (double)spread->cost / told_pairs(told));
     if (placed->objective == NULL)
@@ -178,7 +176,7 @@ static enum ctl_exit placed_show(const struct ctl *ctl, const struct placed *pla
     return status;
 }
 
-/* ---- the hosts that a job should have, and the order of its ranks ---- */
+/* ---- the choice of hosts for a job, and the order of its ranks ---- */
 
 static const char *const objectives[] = {
     [PMIXFAB_PLACE_SUM] = "sum",
@@ -186,7 +184,7 @@ static const char *const objectives[] = {
     [PMIXFAB_PLACE_SWITCHES] = "switches",
 };
 
-/* What is asked about: a plane, and hosts of it. */
+/* The request: a plane, and hosts of it. */
 struct place_question {
     const struct pmixfab *fab;
     struct pmixfab_plane plane;
@@ -204,7 +202,7 @@ static enum ctl_exit place_unknown_host(const struct place_question *q, const ch
                      list, q->plane.name, more);
 }
 
-/* The numbers of a list's hosts. `option` is where the list was given, for messages. */
+/* Read a list of hosts as numbers. `option` is the place of the list, for messages. */
 static enum ctl_exit place_read_list(struct place_question *q, const char *option, const char *text)
 {
     struct fab_hostlist list;
@@ -230,7 +228,7 @@ static enum ctl_exit place_read_list(struct place_question *q, const char *optio
     return status;
 }
 
-/* Has the host a name, other than a GUID? */
+/* Return whether the host has a name other than a GUID. */
 static bool place_named(const struct pmixfab *fab, uint32_t host)
 {
     const char *name;
@@ -239,8 +237,8 @@ static bool place_named(const struct pmixfab *fab, uint32_t host)
 }
 
 /*
- * q->hosts become all the others of the plane. Those that go by a GUID are left out, since no scheduler could
- * start a job there; but where no host has a name, it is GUIDs that are wanted.
+ * Replace q->hosts by all other hosts of the plane. Hosts with only a GUID are left out, since no scheduler
+ * can start a job there; but if no host has a name, GUIDs are used.
  */
 static enum ctl_exit place_others(struct place_question *q)
 {
@@ -263,7 +261,7 @@ static enum ctl_exit place_others(struct place_question *q)
             n_nameless++;
     }
     if (n_nameless > 0)
-        ctl_error("left out: %u hosts of plane %s that go by a GUID: --from takes them", n_nameless,
+        ctl_error("left out: %u hosts of plane %s that have only a GUID: name them with --from", n_nameless,
                   q->plane.name);
     free(excluded);
     free(q->hosts);
@@ -284,10 +282,9 @@ static enum ctl_exit place_failed(const struct ctl *ctl, const struct place_ques
         return ctl_error("cannot place %u hosts: plane %s: no %u of the %u hosts reach each other: see "
                          "`fabricctl check`",
                          ctl->limit, q->plane.name, ctl->limit, placement->n_usable);
-    return ctl_error(
-        "cannot place %u hosts: plane %s: %u can be had, and %u are down: ask for fewer, or give more "
-        "to choose from",
-        ctl->limit, q->plane.name, placement->n_usable, placement->n_down);
+    return ctl_error("cannot place %u hosts: plane %s: %u are available, and %u are down: ask for fewer, or "
+                     "give more to choose from",
+                     ctl->limit, q->plane.name, placement->n_usable, placement->n_down);
 }
 
 static enum ctl_exit place_answer(const struct ctl *ctl, struct place_question *q)
@@ -302,7 +299,7 @@ static enum ctl_exit place_answer(const struct ctl *ctl, struct place_question *
         return ctl_usage("no such objective: --objective %s: there are sum, max and switches",
                          ctl->objective);
     placed.objective = objectives[objective];
-    if (q->n < ctl->limit) /* before there is memory for a slip of the keyboard */
+    if (q->n < ctl->limit) /* before the allocation: the number may be a typing error */
         return ctl_error(
             "cannot place %u hosts: plane %s: there are %u to choose from: ask for fewer, or give more",
             ctl->limit, q->plane.name, q->n);
@@ -322,7 +319,7 @@ enum ctl_exit ctl_place(const struct ctl *ctl)
     struct ctl_view view;
     enum ctl_exit status;
     if (ctl->limit == 0)
-        return ctl_usage("how many hosts: place: give -n NODES");
+        return ctl_usage("no number of hosts: place: give -n NODES");
     if (ctl->from != NULL && ctl->exclude != NULL)
         return ctl_usage("one or the other: --from and --exclude");
     status = ctl_view_one(ctl, &view);
@@ -344,7 +341,7 @@ enum ctl_exit ctl_place(const struct ctl *ctl)
     return status;
 }
 
-/* The name of the first host that is in the list twice. */
+/* Return the name of the first host that is in the list twice. */
 static const char *place_twice(const struct place_question *q)
 {
     bool *seen = calloc(q->plane.n_hosts + (size_t)1, sizeof *seen);

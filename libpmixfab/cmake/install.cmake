@@ -1,4 +1,4 @@
-# What a program that links libpmixfab finds: header, library, a pkg-config file, a CMake package.
+# Files for programs that link libpmixfab: header, library, a pkg-config file, a CMake package.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS pmixfab EXPORT pmixfab

@@ -1,12 +1,14 @@
-/* choice.c - what a choice weighs, and ways to a good one: by nearest hosts, by exchanges, by trying all, and
- * by few leaves. */
+/*
+ * choice.c - the weight of a choice, and searches for good ones: by nearest hosts, by exchanges, exhaustive,
+ * and by few leaves.
+ */
 #include <math.h>
 #include <string.h>
 
 #include "place/place_private.h"
 #include "topo/base/radix.h"
 
-/* The used classes into list; returns how many. */
+/* Write the used classes to list; return their number. */
 static uint32_t choice_used(const struct fab_choice *p, const uint32_t *counts, uint32_t *list)
 {
     uint32_t n = 0;
@@ -16,7 +18,9 @@ static uint32_t choice_used(const struct fab_choice *p, const uint32_t *counts, 
     return n;
 }
 
-/* How many leaves these counts use; `used` has room for n_edges, and says which. */
+/*
+ * Return the number of leaves that these counts use; `used` has room for n_edges and is set for those leaves.
+ */
 static uint32_t choice_leaves(const struct fab_classes *classes, const uint32_t *counts, bool *used)
 {
     uint32_t n = 0;
@@ -61,10 +65,11 @@ cleanup:
     fab_scratch_free(&scratch);
 }
 
-/* ---- a bound from each host's nearest ones, for costs that are not those of a tree ------------------------
+/*
+ * ---- a bound from each host's nearest ones, for costs that are not those of a tree ------------------------
  */
 
-/* Different costs are few: they are counted, not sorted. */
+/* There are few different costs: they are counted, not sorted. */
 struct nearby {
     uint16_t *rank; /* per cost */
     uint16_t *costs;
@@ -110,7 +115,7 @@ static void nearby_row(struct nearby *near, const struct fab_choice *p, uint32_t
     }
 }
 
-/* Any n hosts cost at least what the n with the least sums do; each pair is in two sums. */
+/* Any n hosts cost at least as much as the n with the smallest sums; each pair is in two sums. */
 static double nearby_least(struct fab_key *keys, struct fab_key *scratch, const struct fab_choice *p,
                            uint64_t *last)
 {
@@ -158,14 +163,15 @@ void fab_choice_nearest(struct fab_choice *p, double *sums, uint16_t *farthest)
     fab_scratch_free(&scratch);
 }
 
-/* ---- grown around a class, and made better host by host
- * ---------------------------------------------------- */
+/*
+ * ---- growing a choice around a class, and exchanging hosts ------------------------------------------------
+ */
 
 struct search {
     struct fab_scratch scratch;
     struct fab_choice *p;
     uint32_t *counts;
-    double *joining; /* per class: what one host more of it would cost with all that are chosen */
+    double *joining; /* per class: cost of one more of its hosts with all chosen ones */
     uint64_t work, budget;
 };
 
@@ -180,7 +186,7 @@ static bool search_goes_on(const struct search *s)
     return s->work < s->budget;
 }
 
-/* So many hosts more of a class; or fewer. */
+/* Add this many hosts of a class; negative: remove. */
 static void search_take(struct search *s, uint32_t c, int32_t hosts)
 {
     const struct fab_choice *p = s->p;
@@ -192,7 +198,7 @@ static void search_take(struct search *s, uint32_t c, int32_t hosts)
     s->work += n;
 }
 
-/* The class with a host left that costs least to join. There is one. */
+/* Return the class with a free host that costs least to add. There is one. */
 static uint32_t search_cheapest(struct search *s)
 {
     const struct fab_classes *classes = s->p->classes;
@@ -219,14 +225,16 @@ static void search_grow(struct search *s, uint32_t seed)
     }
 }
 
-/* What a chosen host of this class costs with the others. */
+/* Return the cost of a chosen host of this class with the others. */
 static double search_staying(const struct search *s, uint32_t c)
 {
     return s->joining[c] - fab_choice_weight(s->p, c, c);
 }
 
-/* The host that costs most goes, the one that costs least then comes. False: that was no better, and has been
- * undone. */
+/*
+ * Remove the host that costs most, then add the one that costs least. Return false, with the exchange undone,
+ * if that is no better.
+ */
 static bool search_exchange(struct search *s)
 {
     const uint32_t n = s->p->classes->n;
@@ -244,7 +252,7 @@ static bool search_exchange(struct search *s)
     return better;
 }
 
-/* The best of all exchanges of one host for another one. False: none is better. */
+/* Make the best exchange of one host for another. Return false if none is better. */
 static bool search_best_exchange(struct search *s)
 {
     const struct fab_choice *p = s->p;
@@ -282,7 +290,7 @@ static void search_improve(struct search *s)
     fab_choice_offer(s->p, s->counts);
 }
 
-/* From the best choice so far. */
+/* Continue from the best choice so far. */
 static void search_again(struct search *s)
 {
     const uint32_t n = s->p->classes->n;
@@ -295,7 +303,7 @@ static void search_again(struct search *s)
     search_improve(s);
 }
 
-/* Around the classes whose nearest hosts cost least; not around what an earlier choice has already. */
+/* Start at the classes whose nearest hosts cost least, except those in an earlier choice. */
 static void search_seeds(struct search *s, const double *sums, struct fab_key *keys, struct fab_key *scratch,
                          bool *chosen)
 {
@@ -332,10 +340,12 @@ void fab_choice_search(struct fab_choice *p, const double *sums, uint64_t budget
     fab_scratch_free(&s.scratch);
 }
 
-/* ---- all choices that may be better than the best so far, by branch and bound over the classes
- * ------------- */
+/*
+ * ---- exhaustive: branch and bound over the classes
+ * ------------------------------------------------------------
+ */
 
-/* With more classes than this there is no hope of an end. */
+/* With more classes the search would not end. */
 #define EXACT_MOST 64u
 
 struct exact {
@@ -344,7 +354,7 @@ struct exact {
     double least;    /* weight of any pair */
 };
 
-/* What the leaves weigh that this class alone uses. */
+/* Return the weight of the leaves that only this class uses. */
 static double exact_leaves(const struct exact *x, uint32_t c)
 {
     const struct fab_class *class = &x->s.p->classes->classes[c];
@@ -364,8 +374,10 @@ static void exact_take(struct exact *x, uint32_t c, int32_t hosts)
         x->users[classes->at[classes->classes[c].first_at + i].edge] += used ? UINT32_MAX : 1;
 }
 
-/* The remaining hosts cost at least what the cheapest to join cost with those that are in, and among each
- * other the least that any pair does. INFINITY: there are not so many. */
+/*
+ * Return a lower bound for the remaining hosts: the lowest costs with those chosen, and among each other the
+ * lowest cost of any pair. INFINITY: there are not enough.
+ */
 static double exact_rest(struct exact *x, uint32_t first, uint32_t left)
 {
     const struct fab_classes *classes = x->s.p->classes;
@@ -388,7 +400,7 @@ static double exact_rest(struct exact *x, uint32_t first, uint32_t left)
     return rest;
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion): as deep as there are classes, EXACT_MOST at most */
+/* NOLINTNEXTLINE(misc-no-recursion): the depth is the number of classes, at most EXACT_MOST */
 static void exact_from(struct exact *x, uint32_t c, uint32_t left, double value)
 {
     if (left == 0) {
@@ -431,10 +443,12 @@ void fab_choice_exact(struct fab_choice *p, uint64_t budget)
     fab_scratch_free(&x.s.scratch);
 }
 
-/* ---- few leaves, by taking again and again the class that brings most hosts for each leaf more ------------
+/*
+ * ---- few leaves: repeatedly take the class with most hosts for each additional leaf
+ * ------------------------
  *
- * A tree of classes charges each class for all of its leaves, though hosts on several leaves share some. Here
- * what is in use already costs nothing, and a class brings with it every host whose leaves are then all used.
+ * A tree of classes charges each class for all of its leaves, although hosts on several leaves share some.
+ * Here leaves in use cost nothing, and a class adds every host whose leaves are then all in use.
  */
 
 struct cover {
@@ -452,8 +466,10 @@ static const struct fab_attachment *cover_at(const struct cover *v, uint32_t c)
     return v->p->classes->at + v->p->classes->classes[c].first_at;
 }
 
-/* Hosts that are covered when the leaves of class c are used, and were not before: as far as the work goes,
- * else only its own. */
+/*
+ * Return the number of hosts that are newly covered when the leaves of class c are used; once the work is
+ * spent, only its own hosts.
+ */
 static uint32_t cover_gain(struct cover *v, uint32_t c)
 {
     const struct fab_class *classes = v->p->classes->classes;
@@ -475,7 +491,7 @@ static uint32_t cover_gain(struct cover *v, uint32_t c)
     return gain;
 }
 
-/* Returns how many hosts are still wanted. */
+/* Use a class and return the number of hosts still wanted. */
 static uint32_t cover_use(struct cover *v, uint32_t c, uint32_t left)
 {
     const struct fab_class *classes = v->p->classes->classes;
@@ -495,7 +511,7 @@ static uint32_t cover_use(struct cover *v, uint32_t c, uint32_t left)
     return left;
 }
 
-/* The class not yet in use that brings most for each leaf, of what is wanted. */
+/* Return the unused class that adds most hosts for each leaf, up to the number wanted. */
 static uint32_t cover_best(struct cover *v, uint32_t left)
 {
     uint32_t best = FAB_NONE;
@@ -515,7 +531,7 @@ static uint32_t cover_best(struct cover *v, uint32_t left)
     return best;
 }
 
-/* seed: the class to begin with; FAB_NONE: with the best one. */
+/* seed: the class to begin with; FAB_NONE: the best one. */
 static void cover_from(struct cover *v, uint32_t seed)
 {
     const struct fab_classes *classes = v->p->classes;

@@ -1,10 +1,10 @@
 /*
- * choice_tree.c - the best choice in a tree of classes.
+ * choice_tree.c - find the best choice in a tree of classes.
  *
- * Classes are joined, cheapest costs first, as a spanning tree of least cost joins them. Where two parts are
- * joined the cost between hosts of one and the other is taken to be that of the cheapest pair: this is never
- * more than it is, so the best choice by these costs bounds all choices; and where costs are those of a tree
- * it is what it is. The best choice of k hosts of a joined part is the best split of k among its two parts.
+ * Classes are joined in the order of costs, as in a minimum spanning tree. If two parts are joined, the cost
+ * between hosts of one and the other is taken as that of the cheapest pair. This is never more than the real
+ * cost, so the best choice by these costs is a lower bound for all choices; if the costs are those of a tree,
+ * it is exact. The best choice of k hosts of a joined part is the best split of k among its two parts.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #define TREE_MOST_ENTRIES ((size_t)1 << 24)   /* of all tables together: 128 MB */
 #define TREE_MOST_STEPS   ((uint64_t)3 << 30) /* one to two seconds */
 
-/* What decides between equal choices weighs less together than any difference of two sums. */
+/* All tie-breakers together weigh less than any difference of two sums. */
 #define TREE_TRIFLES 0.25
 
 struct tree_edge {
@@ -24,12 +24,12 @@ struct tree_edge {
     uint32_t a, b;
 };
 
-/* A part: the first ones are the classes. */
+/* A part; the first ones are the classes. */
 struct tree_node {
     double *best; /* per number of hosts, 0 to size */
     double level; /* between its two parts */
     uint32_t size, left, right;
-    uint32_t hosts; /* that it has, of which no choice takes more than size */
+    uint32_t hosts; /* number of its hosts; no choice takes more than size */
 };
 
 struct tree {
@@ -38,8 +38,7 @@ struct tree {
     const double *shift;
     struct tree_node *nodes;
     struct tree_edge *edges;
-    uint32_t *part,
-        *node_of; /* per class: the next one of its part up to the first; and there the part's node */
+    uint32_t *part, *node_of; /* per class: the next one of its part up to the first; there the part's node */
     struct tree_pair {
         uint32_t part, node;
     } * joining;
@@ -59,7 +58,7 @@ static int tree_pair_cmp(const void *a, const void *b)
     return FAB_ORDER(x->part, y->part) ?: FAB_ORDER(x->node, y->node);
 }
 
-/* Prim's: from class 0 on, always the class that is nearest to those that are in. */
+/* Prim's algorithm: from class 0, always add the class nearest to those added. */
 static int tree_span(struct tree *t)
 {
     const uint32_t n = t->p->classes->n;
@@ -73,7 +72,7 @@ static int tree_span(struct tree *t)
         near[c] = INFINITY;
     for (uint32_t i = 1; i < n; i++) {
         uint32_t next = FAB_NONE;
-        near[last] = -INFINITY; /* it is in */
+        near[last] = -INFINITY; /* it is added */
         for (uint32_t c = 0; c < n; c++) {
             const double weight = fab_choice_weight(t->p, last, c) - t->shift[last] - t->shift[c];
             if (near[c] == -INFINITY)
@@ -104,7 +103,9 @@ static double *tree_table(struct tree *t, uint32_t size)
     return t->entries <= TREE_MOST_ENTRIES ? malloc((size + (size_t)1) * sizeof(double)) : NULL;
 }
 
-/* What the leaves of a class weigh. used: how many classes have each edge; NULL: all of it is this class's.
+/*
+ * Return the weight of the leaves of a class. used: number of classes of each edge; NULL: all edges are this
+ * class's only.
  */
 static double tree_charge(const struct fab_choice *p, const struct fab_class *class, const uint32_t *used)
 {
@@ -114,9 +115,11 @@ static double tree_charge(const struct fab_choice *p, const struct fab_class *cl
     return charge;
 }
 
-/* Of choices that weigh the same the one with the most whole hosts is taken, since each leaf that a host
- * lacks, and others are on, weighs a trifle; of these the one that leaves fewest hosts over on the leaves
- * that it uses, since all such hosts together weigh less than that. */
+/*
+ * Break ties: of choices with equal weight take the one with the most complete hosts (each leaf that a host
+ * lacks and others are on adds a small weight); of these the one that leaves fewest hosts on its leaves
+ * unused (all of these together weigh less than one lacking leaf).
+ */
 static int tree_leaves(struct tree *t, const uint32_t *used)
 {
     const struct fab_choice *p = t->p;
@@ -149,7 +152,7 @@ static int tree_leaves(struct tree *t, const uint32_t *used)
     return PMIXFAB_OK;
 }
 
-/* Of the joined part so many hosts at least are taken, since outside of it there are too few. */
+/* Return the minimum number of hosts taken from the joined part, because there are too few outside. */
 static uint32_t tree_least(const struct tree *t, uint32_t hosts)
 {
     const uint32_t outside = t->p->classes->n_hosts - hosts;
@@ -175,7 +178,8 @@ static int tree_join(struct tree *t, uint32_t left, uint32_t right, double level
         double *restrict to = node->best + i;
         const double *restrict from = b->best;
         const double inside = a->best[i], each = level * i;
-        for (int32_t j = (int32_t)from_j; j <= (int32_t)most; j++) { /* signed: there are vectors of such */
+        for (int32_t j = (int32_t)from_j; j <= (int32_t)most;
+             j++) { /* signed: vector instructions exist for these */
             const double value = inside + from[j] + each * j;
             to[j] = value < to[j] ? value : to[j]; /* NOLINT(clang-analyzer-core.*): i + j is within size */
         }
@@ -184,7 +188,9 @@ static int tree_join(struct tree *t, uint32_t left, uint32_t right, double level
     return t->steps <= TREE_MOST_STEPS ? PMIXFAB_OK : PMIXFAB_ERR_RANGE;
 }
 
-/* The parts that edges [first, end), of one weight, join; two and two, so that no table is copied often. */
+/*
+ * Join the parts of edges [first, end), which have one weight, two by two, so that no table is copied often.
+ */
 static int tree_level(struct tree *t, uint32_t first, uint32_t end)
 {
     uint32_t n = 0;
@@ -218,7 +224,7 @@ static int tree_level(struct tree *t, uint32_t first, uint32_t end)
     return rc;
 }
 
-/* Which split was it? From the whole down: parts come after what they are made of. */
+/* Find the splits, from the whole down: parts come after the parts that they are made of. */
 static void tree_counts(const struct tree *t, uint32_t *wanted)
 {
     wanted[t->n - 1] = t->p->n;
@@ -228,7 +234,7 @@ static void tree_counts(const struct tree *t, uint32_t *wanted)
         double least = INFINITY;
         const uint32_t least_i = k > b->size ? k - b->size : 0;
         for (uint32_t i = (a->size < k ? a->size : k) + 1;
-             i-- > least_i;) { /* of equal ones the first hosts */
+             i-- > least_i;) { /* of equal splits the first hosts */
             const double value = a->best[i] + b->best[k - i] + node->level * i * (k - i);
             if (value < least) {
                 least = value;

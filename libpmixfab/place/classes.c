@@ -1,4 +1,4 @@
-/* classes.c - the hosts of a plane by what they are attached to. */
+/* classes.c - sort the hosts of a plane into classes by their attachments. */
 #include "place/place_private.h"
 
 #include <stdlib.h>
@@ -7,17 +7,17 @@
 
 #include "topo/base/array.h"
 
-/* What is needed while they are being found. */
+/* The search for classes, in progress. */
 struct class_finder {
     struct fab_scratch scratch;
     const struct pmixfab *fab;
     unsigned how;
     struct fab_classes *out;
-    struct fab_attachment *own; /* of the host that is looked at */
+    struct fab_attachment *own; /* of the current host */
     uint32_t n_own, own_room, class_room, at_room;
     uint32_t *slots; /* a hash table of classes; FAB_NONE: empty */
     uint32_t mask;
-    uint32_t *class_of; /* per host of the plane; FAB_NONE: in none */
+    uint32_t *class_of; /* per host of the plane; FAB_NONE: none */
 };
 
 static bool class_host_is_up(const struct pmixfab *fab, uint32_t host)
@@ -30,7 +30,7 @@ static bool class_host_is_up(const struct pmixfab *fab, uint32_t host)
     return false;
 }
 
-/* One attachment more of the host, in order of edges; of two to one leaf the cheaper one counts. */
+/* Add an attachment of the host, in order of edges; of two to one leaf the cheaper one counts. */
 static bool class_attach(struct class_finder *f, uint32_t edge, uint32_t access)
 {
     uint32_t at = f->n_own;
@@ -68,7 +68,7 @@ static bool class_attachments(struct class_finder *f, uint32_t host, bool up)
     return true;
 }
 
-/* The class of the host that was just looked at; a new one where there is none. FAB_NONE: no memory. */
+/* Return the class of the current host, a new one if there is none; FAB_NONE without memory. */
 static uint32_t class_of_own(struct class_finder *f)
 {
     struct fab_classes *out = f->out;
@@ -90,7 +90,7 @@ static uint32_t class_of_own(struct class_finder *f)
     return out->n++;
 }
 
-/* Hosts that are asked for have another mark than the others. */
+/* Mark the wanted hosts. */
 static int class_mark(struct class_finder *f, const uint32_t *hosts, size_t n)
 {
     const uint32_t all = f->fab->meta->n_hosts;

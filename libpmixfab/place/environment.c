@@ -1,11 +1,11 @@
-/* environment.c - what makes communication libraries use a certain device. */
+/* environment.c - variables that make communication libraries use a certain device. */
 #include "place/environment.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_ENTRIES (1u << 20) /* of an environment: no kernel gives more to a process */
+#define MAX_ENTRIES (1u << 20) /* maximum size of an environment in the kernel */
 
 static const struct {
     const char *word;
@@ -13,7 +13,7 @@ static const struct {
     const char *name;
     const char *before; /* the device's name in the value */
     bool with_port;
-    const char *other; /* a variable beside which this one is not set, or NULL */
+    const char *other; /* a variable that excludes this one, or NULL */
 } libraries[FAB_ENV_SETTINGS] = {
     {"ucx", FAB_ENV_UCX, "UCX_NET_DEVICES", "", true, "UCX_TLS"},
     {"nccl", FAB_ENV_NCCL, "NCCL_IB_HCA", "=", true, NULL},
@@ -47,15 +47,17 @@ static bool env_has(char *const *env, const char *name)
     return false;
 }
 
-/* A name that means itself to each of the libraries: they have lists, prefixes and exclusions. */
+/* Return whether each of the libraries takes the name literally: they have lists, prefixes and exclusions. */
 static bool env_plain(const char *name)
 {
     const size_t len = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-");
     return len > 0 && len < 64 && name[len] == '\0';
 }
 
-/* What the node itself calls the device; NULL: it did not say. A sweep knows a description, which may be
- * anything. */
+/*
+ * Return the node's own name for the device; NULL: it was not reported. A sweep has only a description, which
+ * may be any text.
+ */
 static const char *env_own_name(const struct pmixfab *fab, uint32_t device)
 {
     struct pmixfab_fact fact;

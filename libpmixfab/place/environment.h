@@ -1,15 +1,15 @@
 /*
- * environment.h - what makes communication libraries use a certain device: variables of a process's
- * environment, in the form that each library expects (docs/design/place.md has the sources).
+ * environment.h - environment variables that make communication libraries use a certain device, in the form
+ * of each library (docs/design/place.md has the sources).
  *
- * Nothing here allocates, locks or asks anybody, so that it can be called in a forked child.
+ * These functions do not allocate, lock or send requests, so that they can be called in a forked child.
  */
 #ifndef FAB_PLACE_ENVIRONMENT_H
 #define FAB_PLACE_ENVIRONMENT_H
 
 #include "pmixfab.h"
 
-/* Bits: whose variables are wanted. */
+/* Bits: libraries whose variables are wanted. */
 enum fab_env { FAB_ENV_UCX = 1, FAB_ENV_NCCL = 2, FAB_ENV_OFI = 4 };
 
 #define FAB_ENV_SETTINGS 3
@@ -19,16 +19,19 @@ struct fab_env_setting {
     char value[80];
 };
 
-/* "ucx,nccl,ofi" as bits; empty or NULL is 0. PMIXFAB_ERR_SYNTAX: another word; *wanted has those before. */
+/*
+ * Parse "ucx,nccl,ofi" to bits; empty or NULL is 0. PMIXFAB_ERR_SYNTAX: another word; *wanted has the words
+ * before it.
+ */
 int fab_env_parse(const char *text, unsigned *wanted);
 
 /*
- * The settings that are wanted for a device and that env (NULL, or texts up to NULL) does not contradict.
- * Returns their number; 0 where `device` is none, is not up, is no RDMA device, or where its node has not
- * reported it (`fabricd --role node`): a sweep does not know what the node calls it.
+ * Write the wanted settings for a device that env (NULL, or texts up to NULL) does not contradict. Return
+ * their number; 0 if there is no such device, it is not up, it is not an RDMA device, or its node has not
+ * reported it (`fabricd --role node`): a sweep does not have the node's name for it.
  *
- * A variable that env has stays, with whatever value. So do those that another one contradicts: UCX_TLS may
- * leave transports that the device has not, FI_VERBS_IFACE may mean another device.
+ * A variable that is in env stays, with any value. A setting that another variable contradicts is left out:
+ * UCX_TLS may select transports that the device does not have, FI_VERBS_IFACE may name another device.
  */
 unsigned fab_env_settings(const struct pmixfab *fab, uint32_t device, unsigned wanted, char *const *env,
                           struct fab_env_setting out[FAB_ENV_SETTINGS]);

@@ -1,4 +1,4 @@
-/* place.c - the hosts that a job should have. */
+/* place.c - choose hosts for a job. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,15 +6,17 @@
 #include "place/place_private.h"
 #include "topo/base/give.h"
 
-/* Steps of some nanoseconds each: what a scheduler can wait for. With so few hosts it is worth to go on
- * until the best is known. */
+/*
+ * Steps of some nanoseconds each: a time that a scheduler can wait. With few hosts the search goes on until
+ * the best choice is known.
+ */
 #define PLACE_SEARCH_WORK   UINT64_C(8000000)
 #define PLACE_EXACT_WORK    UINT64_C(2000000)
 #define PLACE_FEW_HOSTS     20u
 #define PLACE_FEW_WORK      UINT64_C(4000000000)
 #define PLACE_REFER_CLASSES 1024u
 
-/* For all limits of `max` together; for each limit all costs are looked at so often. */
+/* For all limits of `max` together; each limit reads all costs this many times. */
 #define PLACE_LIMITS_WORK UINT64_C(600000000)
 #define PLACE_LOOKS       6u
 
@@ -23,12 +25,14 @@ struct place {
     struct fab_classes classes;
     struct fab_choice choice;
     double *shift, *sums;
-    uint16_t farthest; /* no n hosts are all nearer to each other */
+    uint16_t farthest; /* lower bound for the farthest pair of any n hosts */
     uint64_t value, bound;
 };
 
-/* Half of what two hosts of one class cost: in trees of one depth what is left is the same for all that meet
- * at one level. */
+/*
+ * Shift by half of the cost between two hosts of one class: in trees of one depth the rest is equal for all
+ * that meet at one level.
+ */
 static void place_shift_by_half(struct place *place)
 {
     const struct fab_classes *classes = &place->classes;
@@ -38,8 +42,10 @@ static void place_shift_by_half(struct place *place)
     }
 }
 
-/* Costs of a tree of any shape become those of a tree of one depth by what it costs to get to one of its
- * members (Farris's transform). */
+/*
+ * Shift by the cost to one member, which turns the costs of any tree into those of a tree of one depth
+ * (Farris's transform).
+ */
 static void place_shift_to(struct place *place, uint32_t class)
 {
     const struct fab_classes *classes = &place->classes;
@@ -47,13 +53,13 @@ static void place_shift_to(struct place *place, uint32_t class)
         place->shift[c] = classes->costs[(size_t) class * classes->n + c];
 }
 
-/* Is the least number of leaves known, and only the sum may still be less? */
+/* Return whether the smallest number of leaves is known, and only the sum may still be lower. */
 static bool place_counted(const struct fab_choice *p)
 {
     return p->leaf > 0 && (uint64_t)(p->value / p->leaf) == (uint64_t)(p->bound / p->leaf);
 }
 
-/* The best choice that is found for one limit and one weight of leaves. */
+/* Find the best choice for one limit and one weight of leaves. */
 static void place_solve(struct place *place, uint32_t limit, double far, double leaf)
 {
     struct fab_choice *p = &place->choice;
@@ -86,7 +92,7 @@ static void place_solve(struct place *place, uint32_t limit, double far, double 
                                 : PLACE_EXACT_WORK);
 }
 
-/* More than all pairs that are no farther apart than `limit`, and more than all leaves. */
+/* Return a weight above that of all pairs no farther apart than `limit`, and of all leaves. */
 static double place_pairs(const struct place *place, uint32_t limit)
 {
     const double n = place->choice.n;
@@ -127,7 +133,7 @@ static uint16_t place_worst(const struct place *place)
     return worst;
 }
 
-/* The different costs of pairs, ascending, from one to another one. Returns how many. */
+/* List the different costs of pairs between two values, ascending. Return their number. */
 static uint32_t place_costs(struct place *place, uint16_t least, uint16_t most, uint16_t *costs)
 {
     const size_t cells = (size_t)place->classes.n * place->classes.n;
@@ -144,8 +150,10 @@ static uint32_t place_costs(struct place *place, uint16_t least, uint16_t most, 
     return n;
 }
 
-/* Between what is known to be too little and the farthest pair of the choice so far, by halves; so often that
- * it takes no more than about a second. Each one that is found takes the place of the choice so far. */
+/*
+ * Bisect between the lower bound and the farthest pair of the best choice, as often as about a second allows.
+ * Each choice that is found replaces the best one.
+ */
 static void place_bisect(struct place *place, const uint16_t *costs, uint32_t n, uint32_t *spare)
 {
     struct fab_choice *p = &place->choice;
@@ -173,8 +181,10 @@ static void place_bisect(struct place *place, const uint16_t *costs, uint32_t n,
     }
 }
 
-/* The choice by the sum, then with lower limits. Where nobody reaches n - 1 others there is none, and the
- * choice is left as one that weighs too much. */
+/*
+ * Choose by the sum, then with lower limits. If no host reaches n - 1 others, there is no choice, and its
+ * weight stays too high.
+ */
 static void place_by_farthest(struct place *place)
 {
     struct fab_choice *p = &place->choice;
@@ -195,7 +205,7 @@ static void place_by_farthest(struct place *place)
         place_bisect(place, costs, n, spare);
 }
 
-/* The first hosts of each class that is used. */
+/* List the first hosts of each used class. */
 static void place_hosts(const struct place *place, uint32_t *hosts)
 {
     uint32_t n = 0;

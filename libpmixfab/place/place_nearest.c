@@ -1,4 +1,4 @@
-/* place_nearest.c - which of its host's devices each process is to use. */
+/* place_nearest.c - choose the device of its host that each process uses. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,11 +7,11 @@
 #include "topo/base/cpus.h"
 #include "topo/base/give.h"
 
-/* As the costs between two devices of a host. */
+/* Equal to the costs between two devices of a host. */
 enum { UNBOUND = 0, ATTACHED = 4, NOT_KNOWN = 5, SAME_PACKAGE = 6, ACROSS = 9 };
 
 struct near_device {
-    struct fab_cpus cpus, package; /* empty: not known */
+    struct fab_cpus cpus, package; /* empty: unknown */
     uint32_t index, users;
     bool placed, up;
 };
@@ -21,7 +21,7 @@ struct near_host {
     uint32_t n;
 };
 
-/* What a process is bound to, as PMIX_CPUSET has it, too; NULL: it is not, or nobody can read it. */
+/* Parse the binding of a process, also in the form of PMIX_CPUSET; NULL: not bound, or unreadable. */
 static const struct fab_cpus *near_bound(const char *text, struct fab_cpus *room)
 {
     static const char prefix[] = "hwloc:";
@@ -66,7 +66,10 @@ static void near_measure(const struct near_host *host, const struct fab_cpus *bo
     }
 }
 
-/* How many different sets of processors the devices are attached to; `distance`: those that are as near. */
+/*
+ * Return the number of different sets of processors that the devices are attached to; `distance`: only of
+ * devices at that distance.
+ */
 static uint32_t near_sets(const struct near_host *host, const struct fab_cpus *bound, uint32_t distance)
 {
     uint32_t n = 0;
@@ -82,11 +85,11 @@ static uint32_t near_sets(const struct near_host *host, const struct fab_cpus *b
 }
 
 /*
- * Which of equally near devices it is the turn of, where none has fewer users. Processes that are bound
- * alike stand side by side on the processors that those devices are near to, so it is the number of the place
- * there: that is right also where nothing is known of the other processes, whichever their ranks are. Where
- * there are more processes than places (one, of a process that is bound to a whole socket), each round
- * through all places of the host begins with another device.
+ * Return the turn among equally near devices, for devices with equally many users. Processes with the same
+ * kind of binding are adjacent on the processors near those devices, so the turn is the number of the place
+ * there; that works without any information about the other processes and their ranks. If there are more
+ * processes than places (one place for a process bound to a whole socket), each round through all places of
+ * the host begins with another device.
  */
 static uint32_t near_turn(const struct near_host *host, const struct fab_cpus *bound, uint32_t distance,
                           uint32_t rank)
@@ -105,7 +108,7 @@ static uint32_t near_turn(const struct near_host *host, const struct fab_cpus *b
     for (unsigned cpu = fab_cpus_next(&field, 0); cpu < FAB_CPUS_MAX; cpu = fab_cpus_next(&field, cpu + 1)) {
         const bool mine = fab_cpus_has(bound, cpu);
         before += !mine && own == 0;
-        own += mine && size == before + own; /* the first ones in a row */
+        own += mine && size == before + own; /* only the first adjacent ones */
         size++;
     }
     if (own == 0) /* bound to none of them */
@@ -115,7 +118,7 @@ static uint32_t near_turn(const struct near_host *host, const struct fab_cpus *b
     return before / own + rank / (fields * (size / own));
 }
 
-/* Of the equally near devices the one that fewest use, in turn. */
+/* Take the equally near device with fewest users, in turn. */
 static void near_take(struct near_host *host, const struct fab_cpus *bound, uint32_t rank,
                       struct pmixfab_nearest *out)
 {
@@ -133,7 +136,7 @@ static void near_take(struct near_host *host, const struct fab_cpus *bound, uint
             best_wait = wait;
         }
     }
-    if (best == NULL) /* out->equal counts them: there is one */
+    if (best == NULL) /* out->equal counts them, so there is one */
         return;
     best->users++;
     out->device = best->index;
@@ -162,7 +165,7 @@ static int near_read(const struct pmixfab *fab, uint32_t index, struct near_host
     return rc;
 }
 
-/* Who has least choice is served first: so the others can make up for it. */
+/* Serve the processes with the smallest choice first, so that the others can balance the use. */
 static void near_choose(struct near_host *near, uint32_t first_rank, const char *const *cpus, size_t n,
                         struct pmixfab_nearest *chosen)
 {
@@ -202,7 +205,7 @@ static const char *near_reason(uint32_t distance)
     case ATTACHED:
         return "attached to its processors";
     case NOT_KNOWN:
-        return "where the device is in its host is not known";
+        return "the place of the device in its host is unknown";
     case SAME_PACKAGE:
         return "in the package of its processors";
     case ACROSS:

@@ -1,4 +1,4 @@
-/* spread.c - hosts in an order in which neighbours are near, and what a job would feel of where it is. */
+/* spread.c - order hosts so that neighbours are near, and compute the cost of a job on given hosts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +16,10 @@ struct order {
     uint32_t *walk, *rows; /* orders of the classes */
 };
 
-/* Always on to the nearest that is left: in a tree that leaves no part before all of it is there. Of equally
- * near ones it is one of the same unit, then the first. */
+/*
+ * Always go on to the nearest host left: in a tree this completes each part before the next. Of equally near
+ * ones take one of the same unit, then the first.
+ */
 static int order_walk(struct order *o)
 {
     const struct fab_classes *classes = &o->classes;
@@ -52,7 +54,7 @@ static const uint32_t *order_coords(const struct order *o, uint32_t c)
     return o->fab->logical + (size_t)fab_reader_first_used(o->fab, host) * o->fab->meta->dims;
 }
 
-/* Row by row; each second one backwards. */
+/* Compare row by row; each second row is backwards. */
 static int order_row_cmp(const void *a, const void *b, void *arg)
 {
     const struct order *o = arg;
@@ -65,7 +67,7 @@ static int order_row_cmp(const void *a, const void *b, void *arg)
     return FAB_ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
-/* Once around all classes. */
+/* Return the cost of one round through all classes. */
 static uint64_t order_cost(const struct order *o, const uint32_t *list)
 {
     uint64_t cost = 0;
@@ -103,7 +105,7 @@ int pmixfab_order(const struct pmixfab *fab, uint32_t *hosts, size_t n)
         return PMIXFAB_ERR_INVAL;
     int rc = fab_classes_find(fab, hosts, n, FAB_CLASSES_UNITS, &o.classes);
     if (rc == PMIXFAB_OK && o.classes.n_hosts != n)
-        rc = PMIXFAB_ERR_INVAL; /* one is there twice */
+        rc = PMIXFAB_ERR_INVAL; /* a host is listed twice */
     if (rc == PMIXFAB_OK)
         rc = order_classes(&o, &list);
     for (uint32_t i = 0, at = 0; rc == PMIXFAB_OK && i < o.classes.n; i++) {
@@ -133,7 +135,7 @@ static bool spread_past_unit(const struct fab_classes *classes, uint32_t c, uint
     return classes->units[c] == FAB_NONE || classes->units[c] != classes->units[d];
 }
 
-/* All pairs, as pairs of classes. */
+/* Sum over all pairs, as pairs of classes. */
 static void spread_pairs(struct spread *s, uint32_t *near, uint16_t *row)
 {
     const struct fab_classes *classes = &s->classes;
@@ -159,7 +161,7 @@ static void spread_pairs(struct spread *s, uint32_t *near, uint16_t *row)
     s->made.past_unit[PMIXFAB_ALL_TO_ALL] = pairs > 0 ? past_unit / pairs : 0;
 }
 
-/* The switches between the two devices that the worst pair uses. */
+/* Count the switches between the two devices that the worst pair uses. */
 static void spread_worst_path(struct spread *s, uint32_t *switches)
 {
     const struct pmixfab *fab = s->fab;
@@ -176,7 +178,7 @@ static void spread_worst_path(struct spread *s, uint32_t *switches)
             }
 }
 
-/* Messages by rank: how many there were, and which of them went far. */
+/* Messages of a pattern: their number, and those that leave their leaf or unit. */
 struct spread_messages {
     double n, past_leaf, past_unit;
 };
@@ -216,7 +218,7 @@ static int spread_number_cmp(const void *a, const void *b)
     return FAB_ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
-/* How many different numbers there are; FAB_NONE is none. They are sorted. */
+/* Return the number of different values; FAB_NONE is none. The values are sorted here. */
 static uint32_t spread_different(uint32_t *numbers, uint32_t n)
 {
     uint32_t different = 0;
@@ -282,7 +284,7 @@ int pmixfab_spread_sized(const struct pmixfab *fab, const uint32_t *hosts, size_
         return PMIXFAB_ERR_INVAL;
     int rc = fab_classes_find(fab, hosts, n, FAB_CLASSES_UNITS, &s.classes);
     if (rc == PMIXFAB_OK && s.classes.n_hosts != n)
-        rc = PMIXFAB_ERR_INVAL; /* one is there twice */
+        rc = PMIXFAB_ERR_INVAL; /* a host is listed twice */
     if (rc == PMIXFAB_OK)
         rc = spread_all(&s, hosts);
     if (rc == PMIXFAB_OK)

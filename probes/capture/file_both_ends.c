@@ -1,10 +1,10 @@
 /*
- * file_both_ends.c - nodes and ports of records whose lines tell of both ends of a cable.
+ * file_both_ends.c - nodes and ports of records whose lines describe both ends of a cable.
  *
  * Lines come in any order. Each end belongs to the node that it names, else to the node of its port GUID. An
- * HCA whose lines do not name it goes by the GUID of its lowest port: its lines follow each other with one
- * description, or have GUIDs as far apart as their port numbers. The far end is found by its port GUID, or by
- * its LID and port, which are unique in a subnet.
+ * HCA that its lines do not name is identified by the GUID of its lowest port: its lines follow each other
+ * with one description, or have GUIDs as far apart as their port numbers. The far end is found by its port
+ * GUID, or by its LID and port, which are unique in a subnet.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,25 +15,27 @@
 #include "topo/base/radix.h"
 #include "topo/base/search.h"
 
-#define HCA_PORTS 2 /* an end that no line is of, and that has a higher port, is no HCA */
+#define HCA_PORTS 2 /* an end without a line of its own and with a higher port is not an HCA */
 
-/* Indices of the lines, by what they are looked up with. */
+/* Indices of the lines, by search key. */
 struct told_index {
     struct fab_key *by_port; /* port GUID */
-    struct fab_key *by_lid;  /* LID and port; lines without a LID are not in it */
-    struct fab_key *by_node; /* node GUID and then line: a node's lines are neighbours */
+    struct fab_key *by_lid;  /* LID and port; only lines with a LID */
+    struct fab_key *by_node; /* node GUID, then line: lines of a node are neighbours */
     struct fab_key *scratch;
     uint32_t n, n_lids;
 };
 
-#define PORT_LINES 256 /* of one GUID that are looked through: all that a node may have */
+/* Maximum number of lines of one GUID that are searched: as many as a node may have. */
+#define PORT_LINES 256
 
 int capture_tell(struct reader *r, const struct told_line *line)
 {
     struct told *told = &r->told;
     if (r->c.inv->n_nodes > 0 || r->head.line != 0)
-        return scan_fail(&r->s, r->s.line, PMIXFAB_ERR_SYNTAX,
-                         "a line that tells of both ends of a cable (as of ibnetdiscover -p) among records");
+        return scan_fail(
+            &r->s, r->s.line, PMIXFAB_ERR_SYNTAX,
+            "a line that describes both ends of a cable (as from ibnetdiscover -p) among records");
     if (!FAB_ARRAY_ROOM(&told->lines, &told->cap, (uint64_t)told->n + 1))
         return capture_no_room(r, PMIXFAB_ERR_NOMEM);
     told->lines[told->n] = *line;
@@ -42,14 +44,14 @@ int capture_tell(struct reader *r, const struct told_line *line)
     return PMIXFAB_OK;
 }
 
-/* ---- which node an end belongs to ---- */
+/* ---- the node of an end ---- */
 
 static bool is_named_like(const struct told_end *end, const char *start)
 {
     return end->name_len >= strlen(start) && memcmp(end->name, start, strlen(start)) == 0;
 }
 
-/* Of lines that do not say a kind: all ports of a switch have one GUID. `lines` of this GUID are n. */
+/* Guess the kind for lines without one: all ports of a switch have one GUID. `lines` of this GUID are n. */
 static enum node_type guess_type(const struct told *told, const struct fab_key *lines, uint32_t n)
 {
     const struct told_end *end = &told->lines[lines[0].index].near;
@@ -76,7 +78,7 @@ static void sort_by_port(struct told *told, struct told_index *index)
     }
 }
 
-/* Is this line of the HCA that the line before it is of? */
+/* Return whether this line is of the same HCA as the line before it. */
 static bool goes_on(const struct told *told, const struct told_line *line)
 {
     const struct told_end *a = &line[-1].near, *b = &line->near;
@@ -102,7 +104,9 @@ static void name_nodes(struct told *told)
     }
 }
 
-/* Lines of one HCA that do not follow each other, as of a sorted file: its ports' GUIDs are one apart, too.
+/*
+ * Join lines of one HCA that do not follow each other, as in a sorted file: the GUIDs of its ports differ by
+ * one, too.
  */
 static void join_ports_of_hcas(struct told *told, struct told_index *index)
 {
@@ -121,8 +125,10 @@ static void join_ports_of_hcas(struct told *told, struct told_index *index)
     }
 }
 
-/* The line of a far end's port, and its number where only the front panel's is said; NULL: it has none. *node
- * becomes a line of its node, NULL: there is none. */
+/*
+ * Return the line of a far end's port, and set the port's number if only the front panel's name is given;
+ * NULL: none. *node becomes a line of its node; NULL: none.
+ */
 static const struct told_line *far_line(const struct told *told, const struct told_index *index,
                                         struct told_end *far, const struct told_line **node)
 {
@@ -146,7 +152,7 @@ static const struct told_line *far_line(const struct told *told, const struct to
     return NULL;
 }
 
-/* Name the nodes of far ends; those that go by their port where no line is of it. */
+/* Find the nodes of far ends; an end without a line is identified by its port. */
 static void find_far_ends(struct told *told, const struct told_index *index)
 {
     for (uint32_t i = 0; i < told->n; i++) {
@@ -154,7 +160,7 @@ static void find_far_ends(struct told *told, const struct told_index *index)
         const struct told_line *node;
         far_line(told, index, far, &node);
         if (far->num == 0 && far->guid != 0 && far->label_len > 0 && node == NULL)
-            far->num = 1; /* an HCA that no line is of: each port goes by its own GUID */
+            far->num = 1; /* an HCA without lines: each port is identified by its own GUID */
         if (far->node == 0)
             far->node = node != NULL ? node->near.node : far->guid;
         if (far->type == 0 && node != NULL)
@@ -164,8 +170,10 @@ static void find_far_ends(struct told *told, const struct told_index *index)
     }
 }
 
-/* A record of switches only (iblinkinfo --switches-only, ibdiagnet2.net_dump) has no line of an HCA: an HCA
- * is what the line at the other end says. */
+/*
+ * A record of switches only (iblinkinfo --switches-only, ibdiagnet2.net_dump) has no line of an HCA: the line
+ * at the other end describes it.
+ */
 static int tell_far_ends(struct reader *r, const struct told_index *index)
 {
     struct told *told = &r->told;
@@ -179,9 +187,8 @@ static int tell_far_ends(struct reader *r, const struct told_index *index)
     }
     if (!hosts && unknown > 0)
         return fab_fail(r->c.err, PMIXFAB_ERR_SYNTAX,
-                        "%s: %" PRIu32
-                        " ports lead to nodes whose GUIDs are not told; record it with iblinkinfo -l, "
-                        "or without --switches-only",
+                        "%s: %" PRIu32 " ports lead to nodes whose GUIDs are missing; record it with "
+                        "iblinkinfo -l, or without --switches-only",
                         r->c.file, unknown);
     for (uint32_t i = 0; i < n; i++) {
         struct told_line line = told->lines[i];
@@ -229,7 +236,7 @@ static int add_told_port(struct reader *r, const struct told_line *line)
     return capture_add_port(r, &port, &peer);
 }
 
-/* The node that these n lines are of. */
+/* Add the node of these n lines. */
 static int add_told_node(struct reader *r, const struct fab_key *keys, uint32_t n)
 {
     const struct told_line *lines = r->told.lines, *first = &lines[keys[0].index], *lowest = first;
@@ -259,13 +266,13 @@ static int add_told_node(struct reader *r, const struct fab_key *keys, uint32_t 
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < n; i++)
         if (lines[keys[i].index].state != FAB_PORT_DOWN)
             rc = add_told_port(r, &lines[keys[i].index]);
-    /* As of a record without a cable: it is there, with its first port. */
+    /* as in a record without a cable: the HCA exists, with its first port */
     if (rc == PMIXFAB_OK && node.kind == FAB_HCA && r->c.nodes[r->node].n_ports == 0)
         rc = add_told_port(r, lowest);
     return rc;
 }
 
-/* Nodes in the order of their first lines. `order` has room for a key of each line. */
+/* Add nodes in the order of their first lines. `order` has room for one key for each line. */
 static int add_told_nodes(struct reader *r, struct told_index *index, struct fab_key *order)
 {
     const uint32_t n = r->told.n;
@@ -291,7 +298,7 @@ static int add_told_nodes(struct reader *r, struct told_index *index, struct fab
 int capture_build_told(struct reader *r)
 {
     struct told *told = &r->told;
-    const size_t room = 2 * (size_t)told->n; /* each line may be told of its other end, too */
+    const size_t room = 2 * (size_t)told->n; /* each line may also be used for its other end */
     struct fab_key *keys = malloc(5 * room * sizeof(*keys));
     struct told_index index = {keys, keys + room, keys + 2 * room, keys + 3 * room, told->n, 0};
     int rc = PMIXFAB_OK;
@@ -300,8 +307,8 @@ int capture_build_told(struct reader *r)
     r->s.unended = false;
     if (told->lines[0].near.node == 0)
         probe_note(r->c.sink, PMIXFAB_LOG_INFO,
-                   "%s: a record of this kind tells no GUIDs of HCAs, no vendors and no chassis: each HCA "
-                   "goes by the GUID of its first port",
+                   "%s: a record of this kind has no GUIDs of HCAs, no vendors and no chassis: each HCA gets "
+                   "the GUID of its first port",
                    r->c.file);
     sort_by_port(told, &index);
     const bool named = told->lines[0].near.node != 0;

@@ -2,8 +2,8 @@
  * file_cache.c - libibnetdisc's cache of a fabric (ibnetdiscover --cache).
  *
  * Little-endian, no padding, version 1: a head, the nodes, the ports. A node lists the keys (port GUID,
- * number) of its ports; a port names its node and the key of the port at the other end. Nothing in it is
- * checksummed, but much is said twice: all of that must agree.
+ * number) of its ports; a port names its node and the key of the port at the other end. There is no checksum,
+ * but many values are stored twice, and all of them must agree.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #define CACHE_MAGIC   0x8fe7832bu
 #define CACHE_VERSION 1u
 #define HEAD_SIZE     28u
-#define NODE_SIZE     (15u + 3 * ATTRIBUTE_SIZE) /* and its keys */
+#define NODE_SIZE     (15u + 3 * ATTRIBUTE_SIZE) /* followed by its keys */
 #define KEY_SIZE      9u
 #define PORT_SIZE     (31u + ATTRIBUTE_SIZE)
 
@@ -32,7 +32,7 @@ struct record {
     uint64_t node_guid;
     const uint8_t *info;
     size_t place;  /* in the file */
-    uint32_t seen; /* its index among what is observed, FAB_NONE: not claimed by a node */
+    uint32_t seen; /* its index in the observations; FAB_NONE: not claimed by a node */
     uint16_t lid;
     uint8_t lmc;
     bool has_peer;
@@ -70,7 +70,7 @@ __attribute__((format(printf, 4, 5))) static int damaged_at(const struct cache *
     return fab_fail(c->err, code, "%s:byte %zu: %s; record the cache again", c->file, place, text);
 }
 
-/* The next `size` bytes, or NULL. */
+/* Return the next `size` bytes, or NULL. */
 static const uint8_t *cache_next(struct cache *c, size_t size)
 {
     if (c->len - c->at < size)
@@ -98,16 +98,17 @@ static int cache_read_head(struct cache *c)
     if (p == NULL)
         return damaged_at(c, c->len, PMIXFAB_ERR_TRUNCATED, "the cache ends inside its head");
     if (cache_le(p, 4) != CACHE_MAGIC)
-        return damaged_at(c, 0, PMIXFAB_ERR_FOREIGN, "this is no libibnetdisc cache");
+        return damaged_at(c, 0, PMIXFAB_ERR_FOREIGN, "this is not a libibnetdisc cache");
     uint32_t version = (uint32_t)cache_le(p + 4, 4);
     if (version != CACHE_VERSION)
         return damaged_at(c, 4, version < CACHE_VERSION ? PMIXFAB_ERR_OLDER : PMIXFAB_ERR_NEWER,
-                          "version %" PRIu32 " of libibnetdisc's cache; known is %u", version, CACHE_VERSION);
+                          "version %" PRIu32 " of libibnetdisc's cache; only %u is supported", version,
+                          CACHE_VERSION);
     c->n_nodes = (uint32_t)cache_le(p + 8, 4);
     c->n_ports = (uint32_t)cache_le(p + 12, 4);
     c->from_guid = cache_le(p + 16, 8);
     if (c->n_nodes == 0)
-        return damaged_at(c, 8, PMIXFAB_ERR_CORRUPT, "a cache without a node: its writing was broken off");
+        return damaged_at(c, 8, PMIXFAB_ERR_CORRUPT, "a cache without a node: it was not written completely");
     if ((uint64_t)c->n_nodes * NODE_SIZE + (uint64_t)c->n_ports * PORT_SIZE > c->len - c->at)
         return cache_truncated(c);
     c->nodes_at = c->at;
@@ -116,7 +117,7 @@ static int cache_read_head(struct cache *c)
 
 /* ---- nodes ---- */
 
-/* The fields that a node's record says beside its NodeInfo must be those of NodeInfo. */
+/* The fields of a node's record that NodeInfo also has must be equal. */
 static int check_node(const struct cache *c, size_t place, const uint8_t *p, unsigned n_keys)
 {
     struct node_info info;
@@ -124,7 +125,7 @@ static int check_node(const struct cache *c, size_t place, const uint8_t *p, uns
     node_info_decode(p + 78, &info);
     if (guid == 0 || info.node_guid != guid)
         return damaged_at(c, place, PMIXFAB_ERR_CORRUPT,
-                          "node 0x%016" PRIx64 " calls itself 0x%016" PRIx64 " in its NodeInfo", guid,
+                          "node 0x%016" PRIx64 " has the GUID 0x%016" PRIx64 " in its NodeInfo", guid,
                           info.node_guid);
     if (info.type != p[76] || info.type < NODE_TYPE_CA || info.type > NODE_TYPE_ROUTER)
         return damaged_at(c, place, PMIXFAB_ERR_CORRUPT,
@@ -132,8 +133,8 @@ static int check_node(const struct cache *c, size_t place, const uint8_t *p, uns
                           info.type);
     if (info.num_ports != p[77] || info.num_ports < 1 || info.num_ports > 254)
         return damaged_at(c, place, PMIXFAB_ERR_CORRUPT,
-                          "node 0x%016" PRIx64 " has %u ports, and %u in its NodeInfo; 1 to 254 can be", guid,
-                          p[77], info.num_ports);
+                          "node 0x%016" PRIx64 " has %u ports, and %u in its NodeInfo; 1 to 254 are possible",
+                          guid, p[77], info.num_ports);
     if (n_keys > info.num_ports + 1u)
         return damaged_at(c, place, PMIXFAB_ERR_CORRUPT, "node 0x%016" PRIx64 " has %u ports and lists %u",
                           guid, info.num_ports, n_keys);
@@ -225,7 +226,10 @@ static int cache_read_ports(struct cache *c)
     return PMIXFAB_OK;
 }
 
-/* Of an HCA's port, LID and LMC stand in the record and in its PortInfo; a switch's have those of port 0. */
+/*
+ * Check an HCA's port: LID and LMC are in the record and in its PortInfo; a switch's ports have those of port
+ * 0.
+ */
 static int cache_check_port(const struct cache *c, const struct record *r, const struct node_info *node,
                             const struct observed_node *owner)
 {
@@ -236,8 +240,8 @@ static int cache_check_port(const struct cache *c, const struct record *r, const
     uint8_t lmc = is_switch ? owner->lmc : info.lmc;
     if (r->node_guid != node->node_guid)
         return damaged_at(c, r->place, PMIXFAB_ERR_CORRUPT,
-                          "a port of node 0x%016" PRIx64 " that says it is of 0x%016" PRIx64, node->node_guid,
-                          r->node_guid);
+                          "a port of node 0x%016" PRIx64 " that names 0x%016" PRIx64 " as its node",
+                          node->node_guid, r->node_guid);
     if (r->key.num > node->num_ports || (r->key.num == 0 && !is_switch))
         return damaged_at(c, r->place, PMIXFAB_ERR_RANGE,
                           "port %u of node 0x%016" PRIx64 ", which has 1 to %u", r->key.num, node->node_guid,
@@ -250,7 +254,7 @@ static int cache_check_port(const struct cache *c, const struct record *r, const
     return PMIXFAB_OK;
 }
 
-/* The ports that a node lists. Those without a record (they never answered) are not observed. */
+/* Claim the ports that a node lists. Those without a record (they never answered) are not observed. */
 static int claim_ports(struct cache *c, uint32_t index, const uint8_t *keys, unsigned n_keys)
 {
     struct observed_node *owner = &c->seen.nodes[index];
@@ -272,7 +276,7 @@ static int claim_ports(struct cache *c, uint32_t index, const uint8_t *keys, uns
         r->seen = c->seen.n_ports;
         if (key.num == 0) {
             port0 = r->info;
-            r->seen = FAB_NONE - 1; /* claimed, but none of the ports that can be cabled */
+            r->seen = FAB_NONE - 1; /* claimed, but not one of the ports that can be cabled */
             continue;
         }
         c->of_port[c->seen.n_ports] = r;
@@ -308,7 +312,7 @@ static int assign_ports(struct cache *c)
     return PMIXFAB_OK;
 }
 
-/* A cable must be told alike by both ends. One that leads to a port without a record leads nowhere. */
+/* Both ends of a cable must agree. A cable to a port without a record leads nowhere. */
 static int join_ports(struct cache *c)
 {
     for (uint32_t i = 0; i < c->seen.n_ports; i++) {
@@ -337,7 +341,7 @@ int cache_parse(const char *file, const void *bytes, size_t len, const struct pr
              ?: assign_ports(&c)
              ?: join_ports(&c);
     if (rc == PMIXFAB_OK) {
-        /* The subnet's prefix, as the node says it that recorded the cache. */
+        /* the subnet's prefix, as of the node that recorded the cache */
         for (uint32_t i = 0; i < c.n_ports && c.seen.prefix == 0; i++) {
             struct port_info info;
             port_info_decode(c.records[i].info, NULL, false, &info);

@@ -25,7 +25,7 @@ static int read_comment(struct reader *r)
     scan_hex(s, "GUID", UINT64_MAX, &r->initiator);
     if (scan_has(s, " port "))
         scan_hex(s, "GUID", UINT64_MAX, &r->initiator_port);
-    s->rc = PMIXFAB_OK; /* a comment may say anything */
+    s->rc = PMIXFAB_OK; /* a comment may contain anything */
     return PMIXFAB_OK;
 }
 
@@ -35,7 +35,10 @@ static bool line_begins_with(const struct scan *s, const char *text)
     return (size_t)(s->end - s->line) >= n && memcmp(s->line, text, n) == 0;
 }
 
-/* What the tools print between the records: headings of -g, progress of -s, messages of the libraries. */
+/*
+ * Return whether it is output of the tools between records: headings of -g, progress of -s, messages of the
+ * libraries.
+ */
 static bool is_chatter(const struct scan *s)
 {
     static const char *const starts[] = {"Chassis ", "Non-Chassis Nodes", "Hostname:", "DR path ", "Lid ",
@@ -47,7 +50,10 @@ static bool is_chatter(const struct scan *s)
            memmem(s->line, (size_t)(s->end - s->line), ".c:", 3) != NULL;
 }
 
-/* `[root@mgmt01 ~]# ibnetdiscover`, `user@host:~$ `: something, and then a prompt's sign with a blank. */
+/*
+ * Return whether it is `[root@mgmt01 ~]# ibnetdiscover` or `user@host:~$ `: some text, then a prompt
+ * character with a blank.
+ */
 static bool is_prompt(const struct scan *s)
 {
     for (const char *c = s->line + 1; c < s->end; c++)
@@ -68,10 +74,10 @@ static int unknown_line(struct scan *s, const char *what)
                          "with it and record its subnet with ibnetdiscover");
     if (line_begins_with(s, "START_"))
         return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX,
-                         "this is ibdiagnet2.db_csv; take ibdiagnet2.ibnetdiscover, which lies beside it");
+                         "this is ibdiagnet2.db_csv; use ibdiagnet2.ibnetdiscover in the same folder");
     if (is_prompt(s))
         return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX, "this is a terminal's prompt; remove this line");
-    return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX, "this is no line of %s, which is what belongs here",
+    return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX, "this is not a line of %s, which is expected here",
                      what);
 }
 
@@ -98,10 +104,10 @@ static bool was_cut(const struct scan *s)
     for (size_t i = 0; s->unended && i < sizeof(starts) / sizeof(starts[0]); i++)
         if (memcmp(s->line, starts[i], len < strlen(starts[i]) ? len : strlen(starts[i])) == 0)
             return true;
-    return s->unended && s->at > s->line; /* blanks come before what iblinkinfo and ibdiagnet write */
+    return s->unended && s->at > s->line; /* lines of iblinkinfo and ibdiagnet begin with blanks */
 }
 
-/* No line of the record. Whether it matters shows when the record goes on behind it. */
+/* Skip a line that is not part of the record. It is an error only if the record continues after it. */
 static int pass_over(struct reader *r)
 {
     struct scan *s = &r->s;
@@ -121,13 +127,14 @@ static void tell_noise(struct reader *r)
 {
     if (r->noise.first != 0)
         probe_note(r->c.sink, PMIXFAB_LOG_INFO,
-                   "%s:%" PRIu32 ": %" PRIu32 " line%s skipped: no part of the record (a terminal's prompt?)",
+                   "%s:%" PRIu32 ": %" PRIu32
+                   " line%s skipped: not part of the record (maybe a terminal's prompt)",
                    r->c.file, r->noise.first, r->noise.last - r->noise.first + 1,
                    r->noise.last == r->noise.first ? "" : "s");
     r->noise.first = 0;
 }
 
-/* A line of the record comes next. */
+/* Accept that a line of the record comes next. */
 static int go_on(struct reader *r)
 {
     if (!r->begun)
@@ -140,7 +147,7 @@ static int go_on(struct reader *r)
     return r->s.rc;
 }
 
-/* Not so a shell's `[1] 4711` and `[1]+  Done`. */
+/* Exclude a shell's `[1] 4711` and `[1]+  Done`. */
 static bool is_port_line(const struct scan *s)
 {
     const char *c = s->line;
@@ -173,7 +180,7 @@ static int capture_read_line(struct reader *r)
 
 /* ---- the whole ---- */
 
-/* An HCA without a single cable has no port line. It is there nevertheless, with its first port. */
+/* An HCA without a cable has no port line, but it exists, with its first port. */
 static int add_lonely_ports(struct reader *r)
 {
     for (uint32_t i = 0; i < r->c.inv->n_nodes; i++) {
@@ -233,9 +240,8 @@ static int capture_read(struct reader *r, const char *text, size_t len)
     if (rc == PMIXFAB_OK && r->told.n > 0)
         rc = capture_build_told(r);
     if (rc == PMIXFAB_OK && inv->n_nodes == 0)
-        rc = fab_fail(err, PMIXFAB_ERR_SYNTAX,
-                      "%s:%" PRIu32 ":1: not a single node in the file; it should be %s", file, r->s.number,
-                      r->what);
+        rc = fab_fail(err, PMIXFAB_ERR_SYNTAX, "%s:%" PRIu32 ":1: no node in the file; it should be %s", file,
+                      r->s.number, r->what);
     if (rc == PMIXFAB_OK)
         rc = capture_join(&r->c) ?: add_lonely_ports(r) ?: chassis_number(inv, err) ?: capture_finish(r);
     if (rc == PMIXFAB_OK)
@@ -246,7 +252,7 @@ static int capture_read(struct reader *r, const char *text, size_t len)
     return rc;
 }
 
-/* `what` the file should be. */
+/* `what`: the expected kind of file. */
 static int capture_read_as(const char *what, const char *file, const char *text, size_t len,
                            const struct probe_sink *sink, struct fab_inventory *inv, struct fab_err *err)
 {
@@ -273,7 +279,7 @@ int subnet_parse(const char *file, const char *text, size_t len, const struct pr
 
 static const char option[] = ",prefix=";
 
-/* Cut "PATH,prefix=0x..." apart. *prefix is 0 where none is given. Free *path. */
+/* Split "PATH,prefix=0x...". *prefix is 0 if there is none. Free *path. */
 static int file_split_argument(const char *arg, char **path, uint64_t *prefix, struct fab_err *err)
 {
     *path = NULL;
@@ -282,7 +288,7 @@ static int file_split_argument(const char *arg, char **path, uint64_t *prefix, s
         return fab_fail(err, PMIXFAB_ERR_INVAL, "the probe `file` needs a path: file:PATH[,prefix=0x...]");
     const char *at = NULL;
     for (const char *next = strstr(arg, option); next != NULL; next = strstr(next + 1, option))
-        at = next; /* the last one: the path may hold such a text */
+        at = next; /* the last one: the path may contain this text */
     if (at != NULL) {
         const char *digits = at + sizeof(option) - 1;
         char *end;
@@ -291,8 +297,8 @@ static int file_split_argument(const char *arg, char **path, uint64_t *prefix, s
         if (*digits < '0' || *digits > 'f' || end == digits || *end != '\0' || errno != 0 || v == 0)
             return fab_fail(
                 err, PMIXFAB_ERR_SYNTAX,
-                "file:%s: \"%s\" is no subnet prefix; give 16 hexadecimal digits, as 0xfe80000000000000", arg,
-                digits);
+                "file:%s: \"%s\" is not a subnet prefix; give 16 hexadecimal digits, as 0xfe80000000000000",
+                arg, digits);
         *prefix = v;
     }
     *path = at != NULL ? strndup(arg, (size_t)(at - arg)) : strdup(arg);
@@ -329,9 +335,8 @@ static int file_sweep(const struct probe_config *config, const struct probe_sink
     if (prefix != 0)
         inv->subnets[0].prefix = prefix;
     if (inv->n_dangling > 0)
-        probe_note(sink, PMIXFAB_LOG_DEBUG,
-                   "%s: ports that are up and lead nowhere: %u; the record is partial", path,
-                   inv->n_dangling);
+        probe_note(sink, PMIXFAB_LOG_DEBUG, "%s: %u ports are up and lead nowhere; the record is partial",
+                   path, inv->n_dangling);
 
 cleanup:
     free(data);
@@ -352,11 +357,11 @@ static int file_monitor_open(const struct probe_config *config, const struct fab
 
 const struct probe probe_file = {
     .name = "file",
-    .summary = "PATH[,prefix=0x...]: a recorded subnet, as of ibnetdiscover",
+    .summary = "PATH[,prefix=0x...]: a recorded subnet, as from ibnetdiscover",
     .check = file_check,
     .run = file_sweep,
     .monitor_open = file_monitor_open,
     SOURCE_FILE_CALLBACKS,
 };
 
-SOURCE_FILE_PROBE(opensm_lst, "opensm-lst", "PATH: what OpenSM writes as opensm-subnet.lst", subnet_parse);
+SOURCE_FILE_PROBE(opensm_lst, "opensm-lst", "PATH: OpenSM's opensm-subnet.lst", subnet_parse);

@@ -1,22 +1,22 @@
 /*
- * file_formats.c - lines that tell of both ends of a cable: of ibnetdiscover -p, OpenSM, iblinkinfo and
+ * file_formats.c - lines that describe both ends of a cable: of ibnetdiscover -p, OpenSM, iblinkinfo and
  * ibdiagnet.
  */
 #include <string.h>
 
 #include "probes/capture/file_capture.h"
 
-/* ----
- * a report of ports (ibnetdiscover -p): one line a port, node by node, the highest port first.
+/*
+ * ---- a report of ports (ibnetdiscover -p): one line for each port, node by node, the highest port first.
  *
  *   SW     3  2 0x0000000000200001 4x FDR - CA    13  1 0x000000000010000f ( 'leaf1' - 'node7 HCA-1' )
  *   CA    13  1 0x000000000010000f 4x FDR - SW     3  2 0x0000000000200001 ( 'node7 HCA-1' - 'leaf1' )
  *   SW     3  1 0x0000000000200001 4x SDR                                    'leaf1'
  *
- * That is kind, LID, port, port GUID and rate of both ends. A switch's ports have its own GUID. No line has
- * the GUID of an HCA: it goes by that of its lowest port, which is often the same or one more. Lines of one
- * HCA are those that follow each other with one description and falling numbers. Vendor, product and system
- * are not told.
+ * That is kind, LID, port, port GUID and rate of both ends. A switch's ports have the switch's GUID. No line
+ * has the GUID of an HCA: the GUID of its lowest port is used, which is often the same or one more. Lines of
+ * one HCA are those that follow each other with one description and descending numbers. Vendor, product and
+ * system are missing.
  */
 
 static const struct scan_choice report_types[] = {
@@ -39,8 +39,10 @@ static void read_end(struct scan *s, struct told_end *end)
     scan_blank(s);
 }
 
-/* `( 'near' - 'far' )`, or `'near'`. A name may have quotes inside: of several places the first ends the near
- * one. */
+/*
+ * Read `( 'near' - 'far' )`, or `'near'`. A name may contain quotes: of several places the first ends the
+ * near one.
+ */
 static void read_names(struct scan *s, struct told_line *line)
 {
     static const char between[] = "' - '", closing[] = "' )";
@@ -82,18 +84,18 @@ static int read_report_line(struct reader *r)
     return s->rc == PMIXFAB_OK ? capture_tell(r, &line) : s->rc;
 }
 
-/* ----
- * opensm-subnet.lst, which OpenSM writes after each sweep: a line a cabled port, with both of
+/*
+ * ---- opensm-subnet.lst, which OpenSM writes after each sweep: one line for each cabled port, with both of
  * its ends, node by node.
  *
  *   { CA Ports:01 SystemGUID:0011223344556677 NodeGUID:0011223344556677 PortGUID:0011223344556678
- * VenID:0002C9 DevID:101B Rev:000000A1 {node1 HCA-1} LID:0005 PN:01 } { SW Ports:28 ... } PHY=4x LOG=ACT
+ *     VenID:0002C9 DevID:101B Rev:000000A1 {node1 HCA-1} LID:0005 PN:01 } { SW Ports:28 ... } PHY=4x LOG=ACT
  * SPD=50
  *
  * All numbers of an end are hexadecimal. The kind of a node with the subnet manager's LID ends with -SM.
- * OpenSM writes the far end's DevID with its bytes in another place, as 101B0000, so a node is what its own
- * lines say. Whether a switch's port 0 is an enhanced one, and LMCs, are not told. ibdiagnet2.lst, which
- * ibdiagnet writes, is the same with comments before it, and may lack the descriptions.
+ * OpenSM writes the far end's DevID with its bytes in another place, as 101B0000, so the data of a node are
+ * taken from its own lines. Enhanced port 0 and LMCs are missing. ibdiagnet's ibdiagnet2.lst is the same with
+ * comments before it, and may lack the descriptions.
  */
 
 static bool is_subnet_line(const struct scan *s)
@@ -101,7 +103,7 @@ static bool is_subnet_line(const struct scan *s)
     return s->end - s->line > 2 && memcmp(s->line, "{ ", 2) == 0;
 }
 
-/* A description ends where the LID follows: it may have braces inside. */
+/* A description ends where the LID follows: it may contain braces. */
 static void subnet_description(struct scan *s, struct told_end *end)
 {
     static const char behind[] = "} LID:";
@@ -110,7 +112,7 @@ static void subnet_description(struct scan *s, struct told_end *end)
         return;
     const char *stop = scan_find(s, behind);
     if (stop == NULL) {
-        scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX, "expected a description and `%s` behind it", behind);
+        scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX, "expected a description, then `%s`", behind);
         return;
     }
     end->name = s->at;
@@ -158,7 +160,7 @@ static void subnet_read_end(struct scan *s, struct told_end *end)
         scan_fail(s, end->place, PMIXFAB_ERR_RANGE, "a node without a GUID or without ports, or a port 0");
 }
 
-/* `PHY=4x LOG=ACT SPD=50`: lanes, state, Gbit/s of a lane. */
+/* Read `PHY=4x LOG=ACT SPD=50`: lanes, state, Gbit/s of a lane. */
 static void subnet_link(struct scan *s, struct told_line *line)
 {
     static const struct scan_choice widths[] = {{"PHY=12x", 12},    {"PHY=1x", 1}, {"PHY=2x", 2},
@@ -188,10 +190,10 @@ static void subnet_link(struct scan *s, struct told_line *line)
     line->speed = scan_one_of(s, speeds, expected);
     scan_has(s, "?");
     scan_blank(s);
-    if (s->unended) /* a 5 may have been 50 */
+    if (s->unended) /* a 5 may be the beginning of 50 */
         scan_fail(s, s->end, PMIXFAB_ERR_SYNTAX, "expected a line end");
     if (s->at < s->end)
-        scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX, "unexpected text behind the speed");
+        scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX, "unexpected text after the speed");
 }
 
 static int read_subnet_line(struct reader *r)
@@ -206,8 +208,8 @@ static int read_subnet_line(struct reader *r)
     return s->rc == PMIXFAB_OK ? capture_tell(r, &line) : s->rc;
 }
 
-/* ----
- * what iblinkinfo prints: a line a port, below its node's, or with -l all in one line.
+/*
+ * ---- iblinkinfo: one line for each port, below its node's line, or with -l everything in one line.
  *
  *   Switch: 0x0000000000200001 leaf1:
  *         3    1[  ] ==( 4X      25.78125 Gbps Active/  LinkUp)==>       2    8[  ] "spine1" ( )
@@ -217,13 +219,14 @@ static int read_subnet_line(struct reader *r)
  *
  *   0x0000000000200001 "leaf1"  3  1[  ] ==( 4X ... )==>  0x0000000000200000  2  8[  ] "spine1" ( )
  *
- * A port is its LID, its number and, in brackets, what the chassis' front calls it. The far end has no GUID
- * without -l, and is found by its LID. With -l a switch's ports have its own GUID and no line says its kind.
+ * A port is its LID, its number and, in brackets, its name on the chassis' front. The far end has no GUID
+ * without -l, and is found by its LID. With -l a switch's ports have the switch's GUID and no line has its
+ * kind.
  */
 
 #define RATE "==(" /* where the rate of a port's line begins */
 
-/* 0: no kind of node comes next. */
+/* Return 0 if no kind of node comes next. */
 static uint8_t linkinfo_type(struct scan *s)
 {
     static const struct scan_choice types[] = {{"Switch:", NODE_TYPE_SWITCH}, {"Switch 0x", NODE_TYPE_SWITCH},
@@ -249,7 +252,7 @@ static bool is_linkinfo_line(const struct scan *s)
     return scan_find(s, RATE) != NULL || (linkinfo_type(&copy) != 0 && ends_with_colon(s));
 }
 
-/* `Switch: 0x0000000000200001 leaf1:` */
+/* Read `Switch: 0x0000000000200001 leaf1:` */
 static int read_heading(struct reader *r, uint8_t type)
 {
     struct scan *s = &r->s;
@@ -272,7 +275,7 @@ static int read_heading(struct reader *r, uint8_t type)
     return s->rc;
 }
 
-/* `3    1[  ]`: LID, port, and what the front calls it. A port that is down has no far end: `[  ]`. */
+/* Read `3    1[  ]`: LID, port, and name on the front. A port that is down has no far end: `[  ]`. */
 static void read_linkinfo_port(struct scan *s, struct told_end *end)
 {
     scan_blank(s);
@@ -300,7 +303,9 @@ static void read_linkinfo_guid(struct scan *s, struct told_end *end)
     scan_blank(s);
 }
 
-/* ` 4X      25.78125 Gbps Active/  LinkUp`, `     Down/ Polling`, ` 4X 10.0 Gbps (FDR10) Initialize/ LinkUp`
+/*
+ * Read ` 4X      25.78125 Gbps Active/  LinkUp`, `     Down/ Polling`, ` 4X 10.0 Gbps (FDR10) Initialize/
+ * LinkUp`
  */
 static void read_linkinfo_rate(struct scan *s, struct told_line *line)
 {
@@ -325,7 +330,7 @@ static void read_linkinfo_rate(struct scan *s, struct told_line *line)
             line->speed = FAB_FDR10;
     }
     line->width = (uint8_t)lanes;
-    /* of an unknown rate words may come before */
+    /* words may precede an unknown rate */
     while ((state = scan_choice(s, states)) < 0 && s->at < s->end && *s->at != ')')
         s->at++;
     if (state < 0)
@@ -334,7 +339,7 @@ static void read_linkinfo_rate(struct scan *s, struct told_line *line)
         line->state = (uint8_t)state;
 }
 
-/* GUID, name, LID and port; with a heading the name stands there, and a switch's GUID. */
+/* Read GUID, name, LID and port; with a heading the name is there, and a switch's GUID. */
 static void read_linkinfo_near(struct reader *r, const char *rate, struct told_line *line)
 {
     struct scan *s = &r->s;
@@ -386,17 +391,17 @@ static int read_linkinfo_line(struct reader *r)
     return s->rc == PMIXFAB_OK ? capture_tell(r, &line) : s->rc;
 }
 
-/* ----
- * ibdiagnet2.net_dump, which ibdiagnet writes: the ports of each switch in a table.
+/*
+ * ---- ibdiagnet2.net_dump of ibdiagnet: the ports of each switch in a table.
  *
  *   "MF0;leaf1:MQM8700/U1", Mellanox, 0x248a070300a1b2c0, LID 3
  *     #    : IB# : Sta : PhysSta : MTU : LWA : LSA : FEC mode : Retran : Neighbor Guid     : N# : NLID : ...
  *     1    : 1   : ACT : LINK UP : 5   : 4x  : 50  : RS_FEC   : NO-RTR : 0x98039b030011220 : 1  : 7    :
- * "node1 HCA-1" 2    : 2   : DOWN: POLL    : ...
+ *       "node1 HCA-1"
+ *     2    : 2   : DOWN: POLL    : ...
  *
- * # and N# are what the front panel calls a port, as 1, 1/8/1 (ASIC, cage, port), or sw1p1; IB# is its
- * number. No table is an HCA's: it goes by the GUID of each port, and vendor, product and system are not
- * told.
+ * # and N# are the front panel's name of a port, as 1, 1/8/1 (ASIC, cage, port), or sw1p1; IB# is its number.
+ * HCAs have no table: each port's GUID is used, and vendor, product and system are missing.
  */
 
 enum {
@@ -476,18 +481,18 @@ static int read_dump_titles(struct reader *r)
     }
     for (size_t i = 0; i < DUMP_COLUMNS; i++)
         if (!found[i])
-            return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX, "this table has no column \"%s\"", titles[i]);
+            return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX, "the table has no column \"%s\"", titles[i]);
     return PMIXFAB_OK;
 }
 
-/* A number, where the field is not empty. */
+/* Read a number if the field is not empty. */
 static void dump_number(struct scan *field, const char *what, uint32_t max, uint32_t *out)
 {
     if (field->at < field->end)
         scan_number(field, what, 0, max, out);
 }
 
-/* What the front panel calls the port at the far end, which is its number where it is one. */
+/* Read the front panel's name of the port at the far end, which is its number if it is one. */
 static void dump_far(struct scan *field, struct told_end *far)
 {
     const char *digits = field->at;
@@ -556,7 +561,7 @@ static int read_dump_port(struct reader *r)
         return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX, "a port, but no line before it names the columns");
     for (uint8_t i = 0; i < r->n_dump_fields && s->rc == PMIXFAB_OK; i++) {
         struct scan field;
-        scan_field(s, i + 1 < r->n_dump_fields ? ':' : '\0', &field); /* the last one has all that is left */
+        scan_field(s, i + 1 < r->n_dump_fields ? ':' : '\0', &field); /* the last one has the rest */
         for (unsigned column = 0; column < DUMP_COLUMNS; column++)
             if (r->dump_fields[column] == i)
                 s->rc = read_dump_field(&field, column, &line);

@@ -1,6 +1,4 @@
-/*
- * file_records.c - the lines that make a node's record in a capture, and the cables, which both ends tell.
- */
+/* file_records.c - the lines of a node's record in a capture, and the cables, which both ends describe. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +8,8 @@
 #include "topo/base/array.h"
 #include "topo/base/text.h"
 
-/* ----
- * the lines that make a node's record in a capture.
+/*
+ * ---- the lines of a node's record in a capture.
  *
  * A record is a few `key=value` lines, a line that names the node, and a line for each cabled port:
  *   vendid=0x2c9
@@ -20,11 +18,11 @@
  *   switchguid=0x248a070300a1b2c0(248a070300a1b2c0)
  *   Switch  40 "S-248a070300a1b2c0"    # "leaf1" enhanced port 0 lid 3 lmc 0
  *   [1]     "H-98039b0300112200"[1](98039b0300112200)    # "node1 HCA-1" lid 7 4xHDR
- * An HCA's port names itself first: [1](port GUID)  "S-..."[1]  # lid 7 lmc 0 "leaf1" lid 3 4xHDR
+ * An HCA's port has its own GUID first: [1](port GUID)  "S-..."[1]  # lid 7 lmc 0 "leaf1" lid 3 4xHDR
  *
- * ibdiagnet2.ibnetdiscover differs: behind a switch's port stands what its front panel calls it, as [1](1)
- * and [29](1/8/1), and switchguid= begins with the GUID of the system: switchguid=0xSYSTEM(NODE). Net files
- * that were written for ibsim leave out what only a subnet manager knows: port 0, LIDs, rates.
+ * ibdiagnet2.ibnetdiscover differs: the front panel's name follows a switch's port, as [1](1) and
+ * [29](1/8/1), and switchguid= begins with the GUID of the system: switchguid=0xSYSTEM(NODE). Net files
+ * written for ibsim lack everything that comes from a subnet manager: port 0, LIDs, rates.
  */
 
 /* Only blanks or a comment may follow. */
@@ -78,7 +76,7 @@ static int read_system_guid(struct reader *r)
     return scan_rest(&r->s);
 }
 
-/* `(98039b0300112200)`, where it is there. */
+/* Read `(98039b0300112200)`, if it is there. */
 static void read_port_guid(struct scan *s, uint64_t *guid)
 {
     if (!scan_has(s, "("))
@@ -87,7 +85,7 @@ static void read_port_guid(struct scan *s, uint64_t *guid)
     scan_word(s, ")");
 }
 
-/* switchguid=0x200000(200000), caguid=0x100000, rtguid=0x300000 */
+/* Read switchguid=0x200000(200000), caguid=0x100000, rtguid=0x300000 */
 static int read_node_guid(struct reader *r)
 {
     read_key(r, "node GUID", UINT64_MAX, &r->head.guid);
@@ -112,7 +110,7 @@ int capture_add_node(struct reader *r, const struct fab_node *node, uint16_t col
     return PMIXFAB_OK;
 }
 
-/* ` enhanced port 0 lid 6 lmc 0`, behind a switch's description, or nothing. */
+/* Read ` enhanced port 0 lid 6 lmc 0` after a switch's description, or nothing. */
 static void read_port0(struct scan *s, struct fab_node *node)
 {
     uint32_t lid = 0, lmc = 0;
@@ -154,10 +152,10 @@ static int read_node(struct reader *r)
         scan_fail(s, place, PMIXFAB_ERR_CONFLICT, "a node of this kind is named \"%c-, not \"%c-", letter,
                   said);
     if (r->head.guid != 0 && r->head.guid != node.guid && r->head.inner_guid != node.guid)
-        scan_fail(s, place, PMIXFAB_ERR_CONFLICT, "the line before says the GUID is 0x%016" PRIx64,
+        scan_fail(s, place, PMIXFAB_ERR_CONFLICT, "the line before gives the GUID 0x%016" PRIx64,
                   r->head.guid);
     scan_blank(s);
-    if (s->at < s->end || s->unended) { /* a net file for ibsim may say no description */
+    if (s->at < s->end || s->unended) { /* a net file for ibsim may have no description */
         scan_word(s, "#");
         scan_blank(s);
         scan_quoted(s, &desc, &len);
@@ -200,7 +198,7 @@ bool capture_is_net_line(const struct scan *s)
     return c < name.end && *c != '"';
 }
 
-/* `Switch<TAB>40 "S-...`: the node's kind and a blank; moves behind it. */
+/* Return whether it is `Switch<TAB>40 "S-...`: the node's kind and a blank; move past it. */
 static bool is_node_line(struct scan *s, const char *word)
 {
     struct scan copy = *s;
@@ -260,7 +258,7 @@ int capture_add_port(struct reader *r, const struct fab_port *port, const struct
     return PMIXFAB_OK;
 }
 
-/* `[ext 5]`, the number on a chassis's front, in grouped captures. */
+/* Skip `[ext 5]`, the number on a chassis's front, in grouped captures. */
 static void skip_external(struct scan *s)
 {
     uint32_t number;
@@ -270,7 +268,7 @@ static void skip_external(struct scan *s)
     scan_word(s, "]");
 }
 
-/* `(1)`, `(1/8/1)`, `(swp3)`: what the front panel calls a switch's port. */
+/* Skip `(1)`, `(1/8/1)`, `(swp3)`: the front panel's name of a switch's port. */
 static void skip_label(struct scan *s)
 {
     const char *stop = s->at < s->end && *s->at == '(' ? memchr(s->at, ')', (size_t)(s->end - s->at)) : NULL;
@@ -296,8 +294,10 @@ static void read_peer(struct scan *s, struct capture_peer *peer)
     peer->port = (uint8_t)number;
 }
 
-/* `# lid 7 lmc 0 "leaf1" lid 3 4xHDR`; of a switch's port, the first LID and the LMC are not there. In a net
- * file for ibsim nothing of this needs to be there. */
+/*
+ * Read `# lid 7 lmc 0 "leaf1" lid 3 4xHDR`; for a switch's port the first LID and the LMC are absent. In a
+ * net file for ibsim all of it is optional.
+ */
 static void read_port_comment(struct scan *s, bool is_switch, struct fab_port *port)
 {
     uint32_t lid = 0, lmc = 0, peer_lid;
@@ -322,7 +322,7 @@ static void read_port_comment(struct scan *s, bool is_switch, struct fab_port *p
     scan_blank(s);
     scan_rate(s, &port->width, &port->speed);
     port->lid = (uint16_t)lid;
-    port->lmc = (uint8_t)lmc; /* what may follow (s=, w=, slot) is of no use here */
+    port->lmc = (uint8_t)lmc; /* the rest (s=, w=, slot) is not needed */
 }
 
 int capture_claim_port(struct reader *r, uint32_t number, const char *place)
@@ -366,9 +366,9 @@ int capture_read_port(struct reader *r)
     return capture_add_port(r, &port, &peer);
 }
 
-/* ---- the cables of a capture: each is told twice, from both ends ---- */
+/* ---- the cables of a capture: each is described by both ends ---- */
 
-#define REMARKS 10 /* of cables whose ends tell different rates */
+#define REMARKS 10 /* about cables whose ends have different rates */
 
 static int same_guid(const void *a, const void *b)
 {
@@ -411,7 +411,7 @@ static int capture_check_names(const struct capture *c)
     return PMIXFAB_OK;
 }
 
-/* The far end has no line of its own. */
+/* Handle a far end without a line of its own. */
 static int check_missing(const struct capture *c, uint32_t i, const struct capture_node *far)
 {
     const struct capture_peer *peer = &c->peers[i];
@@ -425,7 +425,7 @@ static int check_missing(const struct capture *c, uint32_t i, const struct captu
                     c->inv->nodes[far->index].line);
 }
 
-/* Both ends have lines: do they name each other? */
+/* Both ends have lines: check that they name each other. */
 static int check_ends(const struct capture *c, uint32_t i, uint32_t j)
 {
     const struct fab_port *near = &c->inv->ports[i], *far = &c->inv->ports[j];
@@ -442,11 +442,11 @@ static int check_ends(const struct capture *c, uint32_t i, uint32_t j)
         return PMIXFAB_OK;
     return fab_fail(c->err, PMIXFAB_ERR_CONFLICT,
                     "%s:%" PRIu32 ":%u: this cable leads to port %u of node 0x%016" PRIx64 ", but %s:%" PRIu32
-                    " tells it differently (%s); record the file again",
+                    " contradicts it (%s); record the file again",
                     c->file, near->line, there->column, there->port, there->guid, c->file, far->line, what);
 }
 
-/* A capture that was put together of two, or made while a link came up. */
+/* Compare rates: they differ in a capture that was put together of two, or made while a link came up. */
 static void compare_rates(struct capture *c, const struct fab_port *near, const struct fab_port *far)
 {
     if (near->speed == FAB_SPEED_UNKNOWN || far->speed == FAB_SPEED_UNKNOWN || near->width == 0 ||
@@ -455,7 +455,7 @@ static void compare_rates(struct capture *c, const struct fab_port *near, const 
     if (c->n_rates++ < REMARKS)
         probe_note(c->sink, PMIXFAB_LOG_INFO,
                    "%s:%" PRIu32 " and %s:%" PRIu32
-                   ": the two ends of this cable tell different rates: %ux%s and %ux%s",
+                   ": the two ends of this cable have different rates: %ux%s and %ux%s",
                    c->file, near->line, c->file, far->line, near->width, fab_speed_name(near->speed),
                    far->width, fab_speed_name(far->speed));
 }
@@ -491,7 +491,7 @@ int capture_join(struct capture *c)
     for (uint32_t i = 0; i < c->inv->n_ports && rc == PMIXFAB_OK; i++)
         rc = capture_connect(c, i);
     if (rc == PMIXFAB_OK && c->n_rates > REMARKS)
-        probe_note(c->sink, PMIXFAB_LOG_INFO, "%s: so do the ends of %" PRIu32 " more cables", c->file,
+        probe_note(c->sink, PMIXFAB_LOG_INFO, "%s: so have the ends of %" PRIu32 " more cables", c->file,
                    c->n_rates - REMARKS);
     if (rc == PMIXFAB_OK && c->n_loops > 0)
         probe_note(c->sink, PMIXFAB_LOG_INFO, "%s:%" PRIu32 ": %u port%s cabled to %s own node: left out",

@@ -34,8 +34,10 @@ int scan_fail(struct scan *s, const char *place, int code, const char *fmt, ...)
     return s->rc;
 }
 
-/* What a terminal was told before the line, as `ESC [ ? 2004 l` and a carriage return: where script(1)
- * recorded it, it stands before the first line of a command's output. */
+/*
+ * Skip a terminal's control sequences before the line, such as `ESC [ ? 2004 l` and a carriage return:
+ * script(1) records them before the first line of a command's output.
+ */
 static void skip_controls(struct scan *s)
 {
     const char *c = s->line;
@@ -68,7 +70,7 @@ bool scan_next_line(struct scan *s, const char **text, const char *end)
     const size_t n = (size_t)(s->end - s->line);
     const char *zero = memchr(s->line, '\0', s->limit != 0 && n > s->limit ? s->limit : n);
     if (zero != NULL)
-        scan_fail(s, zero, PMIXFAB_ERR_FOREIGN, "a byte 0: this is no text, and no fabric cache");
+        scan_fail(s, zero, PMIXFAB_ERR_FOREIGN, "a 0 byte: this is neither a text nor a fabric cache");
     else if (s->limit != 0 && n > s->limit)
         scan_fail(s, s->line + s->limit, PMIXFAB_ERR_RANGE, "the line is longer than %zu bytes", s->limit);
     return s->rc == PMIXFAB_OK;
@@ -216,7 +218,7 @@ void scan_rate(struct scan *s, uint8_t *width, uint8_t *speed)
         scan_number(s, "link width", 1, 12, &lanes);
         scan_word(s, "x");
         if (lanes != 1 && lanes != 2 && lanes != 4 && lanes != 8 && lanes != 12)
-            scan_fail(s, start, PMIXFAB_ERR_RANGE, "link width %ux is none of 1x, 2x, 4x, 8x, 12x", lanes);
+            scan_fail(s, start, PMIXFAB_ERR_RANGE, "link width %ux is not 1x, 2x, 4x, 8x or 12x", lanes);
     }
     scan_blank(s); /* in a report of ports */
     const char *word = s->at;
@@ -228,7 +230,7 @@ void scan_rate(struct scan *s, uint8_t *width, uint8_t *speed)
                                (len == 7 && memcmp(word, "UNKNOWN", len) == 0));
     if (found == FAB_SPEED_UNKNOWN && !unknown)
         scan_fail(s, word, PMIXFAB_ERR_SYNTAX,
-                  "\"%.*s\" is no link speed: SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR, XDR or ???",
+                  "\"%.*s\" is not a link speed: SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR, XDR or ???",
                   (int)(len > 40 ? 40 : len), word);
     *width = (uint8_t)lanes;
     *speed = (uint8_t)found;

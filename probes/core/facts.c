@@ -1,6 +1,4 @@
-/*
- * facts.c - remarks, facts of an item as they come from a library or the kernel, and files of one line.
- */
+/* facts.c - remarks, facts of an item from a library or the kernel, and files of one line. */
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
@@ -83,8 +81,10 @@ void probe_item_open(struct probe_item *item, enum fab_source source, const char
     item->rc = fab_report_item(report, source, &item->index);
 }
 
-/* How many facts of this kind the item has. The item that is being filled is mostly the last one, so its
- * facts are looked for from the end. */
+/*
+ * Return the number of facts of this kind in the item. The present item is mostly the last one, so its facts
+ * are searched from the end.
+ */
 static uint32_t count_facts(const struct fab_report *report, uint32_t item, enum fab_fact kind,
                             const char *text, bool *has)
 {
@@ -180,14 +180,14 @@ bool probe_item_gid(struct probe_item *item, const uint8_t gid[16])
         inet_ntop(AF_INET6, gid, text, sizeof(text)) == NULL)
         return true;
     const uint32_t n = count_facts(item->report, item->index, FAB_FACT_GID, text, &has);
-    if (has) /* RoCE has each once a version */
+    if (has) /* RoCE has each once for each version */
         return true;
     if (n < PROBE_MAX_GIDS) {
         item->rc = fab_report_fact(item->report, item->index, FAB_FACT_GID, text);
         return true;
     }
     if (!item->full)
-        probe_note(item->sink, PMIXFAB_LOG_INFO, "%s: it has more than %d GIDs; the first ones are reported",
+        probe_note(item->sink, PMIXFAB_LOG_INFO, "%s: more than %d GIDs; only the first ones are reported",
                    item->what, PROBE_MAX_GIDS);
     item->full = true;
     return false;

@@ -1,6 +1,4 @@
-/*
- * record.c - recorded machines: reading and writing.
- */
+/* record.c - read and write recorded machines. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -17,12 +15,12 @@ struct record {
     const char *name; /* of the file */
     struct fab_report *report;
     struct fab_err *err;
-    size_t number; /* the item that is being read, from 1 */
-    bool wanted;   /* is it of the source that is asked for? */
-    uint32_t item; /* then: its index in the report */
+    size_t number; /* the present item, from 1 */
+    bool wanted;   /* it is of the requested source */
+    uint32_t item; /* then its index in the report */
 };
 
-/* Explain at the item that is being read. `key` (may be NULL) comes from the file. */
+/* Report a failure at the present item. `key` (may be NULL) comes from the file. */
 static int item_fail(const struct record *r, int code, const char *key, const char *reason)
 {
     char clean[64] = "";
@@ -37,7 +35,7 @@ static int read_fact(const struct record *r, const char *key, enum fab_fact kind
 {
     struct fab_err why = {{0}};
     if (!json_is_string(value))
-        return item_fail(r, PMIXFAB_ERR_SYNTAX, key, "is no string and no array of strings");
+        return item_fail(r, PMIXFAB_ERR_SYNTAX, key, "is neither a string nor an array of strings");
     int rc = fab_fact_check(kind, json_string_value(value), &why);
     if (rc != PMIXFAB_OK)
         return item_fail(r, rc, key, why.text);
@@ -53,11 +51,11 @@ static int read_facts(const struct record *r, const char *key, const json_t *val
     enum fab_fact kind = fab_fact_parse(key);
     int rc = PMIXFAB_OK;
     if (kind == 0)
-        return item_fail(r, PMIXFAB_ERR_SYNTAX, key, "there is no fact of this name");
+        return item_fail(r, PMIXFAB_ERR_SYNTAX, key, "is not the name of a fact");
     if (!json_is_array(value))
         return read_fact(r, key, kind, value, estimate);
     if (!fab_fact_many(kind))
-        return item_fail(r, PMIXFAB_ERR_SYNTAX, key, "an item has only one of these, no array");
+        return item_fail(r, PMIXFAB_ERR_SYNTAX, key, "must be a single text, not an array");
     for (size_t i = 0; i < json_array_size(value) && rc == PMIXFAB_OK; i++)
         rc = read_fact(r, key, kind, json_array_get(value, i), estimate);
     return rc;
@@ -74,7 +72,7 @@ static int read_members(const struct record *r, json_t *object, bool estimates)
             rc = read_facts(r, key, value, estimates);
         else if (strcmp(key, "estimates") == 0)
             rc = json_is_object(value) ? read_members(r, value, true)
-                                       : item_fail(r, PMIXFAB_ERR_SYNTAX, key, "is no object");
+                                       : item_fail(r, PMIXFAB_ERR_SYNTAX, key, "is not an object");
         if (rc != PMIXFAB_OK)
             return rc;
     }
@@ -86,7 +84,7 @@ static int read_item(struct record *r, json_t *item, enum fab_source source)
     const char *from = json_string_value(json_object_get(item, "source"));
     enum fab_source has = from == NULL ? FAB_SOURCES : fab_source_parse(from);
     if (has == FAB_SOURCES || has == FAB_FROM_SUBNET)
-        return item_fail(r, PMIXFAB_ERR_SYNTAX, "source", "is missing, or names no local probe");
+        return item_fail(r, PMIXFAB_ERR_SYNTAX, "source", "is missing, or is not a local probe");
     r->wanted = has == source;
     int rc = r->wanted ? fab_report_item(r->report, has, &r->item) : PMIXFAB_OK;
     if (rc != PMIXFAB_OK)
@@ -99,7 +97,7 @@ static int read_host(struct record *r, const json_t *host)
     struct fab_report none;
     struct fab_err why = {{0}};
     if (!json_is_string(host))
-        return fab_fail(r->err, PMIXFAB_ERR_SYNTAX, "%s: \"host\" is missing or no string", r->name);
+        return fab_fail(r->err, PMIXFAB_ERR_SYNTAX, "%s: \"host\" is missing or not a string", r->name);
     fab_report_init(&none);
     int rc = fab_report_host(r->report->host[0] == '\0' ? r->report : &none, json_string_value(host), &why);
     fab_report_destroy(&none);
@@ -114,14 +112,15 @@ static int read_record(struct record *r, json_t *root, enum fab_source source)
     if (!json_is_object(root) || !json_is_array(items))
         return fab_fail(
             r->err, PMIXFAB_ERR_SYNTAX,
-            "%s: no recorded machine: an object with \"host\" and the array \"items\" is expected", r->name);
+            "%s: not a recorded machine: an object with \"host\" and the array \"items\" is expected",
+            r->name);
     json_object_foreach(root, key, value)
     {
         char clean[64];
         if (strcmp(key, "host") == 0 || strcmp(key, "items") == 0)
             continue;
         fab_text_clean(clean, sizeof(clean), key, strlen(key), "\"");
-        return fab_fail(r->err, PMIXFAB_ERR_SYNTAX, "%s: \"%s\" is no part of a recorded machine", r->name,
+        return fab_fail(r->err, PMIXFAB_ERR_SYNTAX, "%s: \"%s\" is not a part of a recorded machine", r->name,
                         clean);
     }
     int rc = read_host(r, json_object_get(root, "host"));
@@ -130,10 +129,10 @@ static int read_record(struct record *r, json_t *root, enum fab_source source)
         r->number = i + 1;
         json_t *item = json_array_get(items, i);
         rc = json_is_object(item) ? read_item(r, item, source)
-                                  : item_fail(r, PMIXFAB_ERR_SYNTAX, NULL, "is no object");
+                                  : item_fail(r, PMIXFAB_ERR_SYNTAX, NULL, "is not an object");
     }
     if (rc == PMIXFAB_OK && r->report->n_items == before)
-        rc = fab_fail(r->err, PMIXFAB_ERR_UNSUPPORTED, "%s: the recorded machine has nothing of %s", r->name,
+        rc = fab_fail(r->err, PMIXFAB_ERR_UNSUPPORTED, "%s: the recorded machine has no items of %s", r->name,
                       fab_source_name(source));
     return rc;
 }
@@ -202,7 +201,7 @@ int record_scan(const char *path, enum fab_source source, struct fab_report *rep
 
 /* ---- a report as a recorded machine, for record.c to read ---- */
 
-/* Facts of a kind that an item may have many of are an array. */
+/* Facts of a kind with many values are an array. */
 static int record_put_fact(json_t *into, enum fab_fact kind, const char *text)
 {
     const char *key = fab_fact_name(kind);

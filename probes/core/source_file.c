@@ -1,5 +1,5 @@
 /*
- * source_file.c - a file that stands for the fabric: read as a whole, and watched between sweeps; dirty
+ * source_file.c - a file that describes the fabric: read as a whole, and watched between sweeps; dirty
  * switches.
  */
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "probes/core/source_file.h"
 #include "topo/base/array.h"
 
-/* ---- a file that stands for the fabric: read as a whole, and watched between sweeps ---- */
+/* ---- a file that describes the fabric: read as a whole, and watched between sweeps ---- */
 
 int source_file_load(const char *path, char **data, size_t *len, struct fab_err *err)
 {
@@ -26,8 +26,8 @@ int source_file_load(const char *path, char **data, size_t *len, struct fab_err 
     if (why == ENOMEM)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "%s: out of memory", path);
     if (why == EFBIG)
-        return fab_fail(err, PMIXFAB_ERR_RANGE, "%s: larger than %u bytes, which no recorded fabric is", path,
-                        SOURCE_FILE_MAX);
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "%s: larger than %u bytes, the limit for a recorded fabric",
+                        path, SOURCE_FILE_MAX);
     return why == 0 ? PMIXFAB_OK
                     : fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be read: %s", path, strerror(why));
 }
@@ -35,7 +35,7 @@ int source_file_load(const char *path, char **data, size_t *len, struct fab_err 
 int source_file_check(const struct probe_config *config, struct fab_err *err)
 {
     if (config->arg == NULL || config->arg[0] == '\0')
-        return fab_fail(err, PMIXFAB_ERR_INVAL, "this probe needs a colon and the path of a file behind it");
+        return fab_fail(err, PMIXFAB_ERR_INVAL, "this probe needs a colon and the path of a file");
     return PMIXFAB_OK;
 }
 
@@ -51,18 +51,20 @@ int source_file_run(const struct probe_config *config, source_file_reader *read,
     return rc;
 }
 
-/* ---- the light sweep: is it another file, or has it been written? -------------------------------- */
+/* ---- the light sweep: check for another or changed file -------------------------------- */
 
-#define FRESH_SECONDS 2 /* a file that was written so shortly before may have been so after it was read */
+#define FRESH_SECONDS 2 /* a file written so recently may have been written again after it was read */
 
 struct probe_monitor {
     char *path;
-    struct stat seen; /* all zero: there was none that can be watched */
+    struct stat seen; /* all zero: there was no file that can be watched */
     bool fresh;
 };
 
-/* A pipe, or a file of /proc, tells of its readers or of the clock, not of what is to be read: as if there
- * were none, or each sweep would bring the next one. */
+/*
+ * A pipe, or a file of /proc, has times of its readers or of the clock: treat it as missing, or each sweep
+ * would cause the next one.
+ */
 static void file_stat(const char *path, struct stat *st)
 {
     if (stat(path, st) != 0 || !S_ISREG(st->st_mode) || st->st_size == 0)
@@ -120,16 +122,16 @@ int source_file_switches(const struct probe_config *config, const struct probe_s
                          struct fab_inventory *inv, struct fab_err *err)
 {
     (void)config, (void)sink, (void)last, (void)dirty, (void)inv;
-    return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "a file is read as a whole");
+    return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "a file is only read as a whole");
 }
 
 int source_file_available(char *text, size_t size)
 {
-    snprintf(text, size, "reads a file that stands for the fabric; works everywhere");
+    snprintf(text, size, "reads a file that describes the fabric; works everywhere");
     return PMIXFAB_OK;
 }
 
-/* ---- the list of what a light sweep finds changed ---- */
+/* ---- the list of switches that a light sweep finds changed ---- */
 
 int dirty_switches_add(struct dirty_switches *dirty, uint64_t guid, struct fab_err *err)
 {

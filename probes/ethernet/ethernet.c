@@ -21,24 +21,24 @@
 #include "probes/core/record.h"
 #include "probes/ethernet/ethernet.h"
 
-/* ---- what stands of a network interface below /sys/class/net ---- */
+/* ---- a network interface in /sys/class/net ------------------------------------------------- */
 
 #define MAX_DEPTH 4 /* a VLAN on a bond on an interface is 2 */
 
-/* What sysfs says of an interface. Empty texts and zeros: nothing. */
+/* The data of an interface in sysfs. Empty texts and zeros: unknown. */
 struct ethernet_device {
-    bool found;    /* sysfs knows this very interface, and not one of the same name elsewhere */
-    bool hardware; /* a device is behind it, or behind the interfaces that it stands on */
-    bool own;      /* a device is behind it */
+    bool found;    /* sysfs has this very interface, and not one of the same name elsewhere */
+    bool hardware; /* it, or an interface below it, has a device */
+    bool own;      /* it has a device itself */
     char bus[16];
     char pci[16]; /* in the form of FAB_FACT_PCI */
     unsigned vendor, part;
     char driver[64];
-    char state[16]; /* as operstate has it */
+    char state[16]; /* text of operstate */
     unsigned mtu, speed;
 };
 
-/* Where a link leads to; false: it is none. */
+/* Read the target of a link; return false if it is not a link. */
 static bool ethernet_read_link(const char *folder, const char *name, char out[PATH_MAX])
 {
     char path[PATH_MAX];
@@ -46,7 +46,7 @@ static bool ethernet_read_link(const char *folder, const char *name, char out[PA
            realpath(path, out) != NULL;
 }
 
-/* Is it the interface that this process sees under the name? Another namespace's sysfs may be mounted. */
+/* Return whether it is this process's interface of that name. Another namespace's sysfs may be mounted. */
 static bool is_this(const char *folder, unsigned index, const unsigned char *mac, size_t n)
 {
     char text[128];
@@ -63,7 +63,7 @@ static bool is_this(const char *folder, unsigned index, const unsigned char *mac
 }
 
 /*
- * The bus is that of the nearest folder above the device that tells one: a virtio device on PCI is on PCI,
+ * The bus is that of the nearest folder above the device that names one: a virtio device on PCI is on PCI,
  * but an adapter on USB is not where the USB controller is.
  */
 static void read_bus(const char *device, struct ethernet_device *out)
@@ -86,7 +86,7 @@ static void read_bus(const char *device, struct ethernet_device *out)
     }
 }
 
-/* Is a device behind it or behind one that it stands on (a VLAN, a bond, a bridge with its ports)? */
+/* Return whether it, or an interface below it (of a VLAN, a bond, a bridge with its ports), has a device. */
 static bool has_hardware(const char *folder, unsigned depth)
 {
     char path[PATH_MAX];
@@ -124,10 +124,10 @@ static void ethernet_sysfs(const char *sysfs, const char *interface, unsigned in
     sysfs_link(device, "driver", out->driver, sizeof(out->driver));
 }
 
-/* ----
- * the probe `ethernet`: this host's network interfaces and their addresses, as the kernel has
- * them. The interfaces and their addresses come from netlink (getifaddrs), so they are those of the network
- * namespace; sysfs and ethtool add what they know of each.
+/*
+ * ---- the probe `ethernet`: this host's network interfaces and their addresses, from the kernel. The
+ * interfaces and their addresses come from netlink (getifaddrs), so they are those of the network namespace;
+ * sysfs and ethtool add more data.
  */
 
 #define MAX_ADDRESSES 32 /* of an interface */
@@ -157,7 +157,7 @@ static unsigned mask_length(const void *mask, size_t n)
     return bits;
 }
 
-/* "10.91.0.2/16"; false: no IP address, or one that every link has (fe80::). */
+/* Write "10.91.0.2/16"; return false if it is not an IP address, or one that every link has (fe80::). */
 static bool ethernet_address_text(const struct ifaddrs *a, char *out, size_t size)
 {
     char text[INET6_ADDRSTRLEN];
@@ -199,7 +199,7 @@ static void add_addresses(const struct ethernet_host *host, struct probe_item *i
             continue;
         if (n++ == MAX_ADDRESSES) {
             probe_note(item->sink, PMIXFAB_LOG_WARNING,
-                       "ethernet: %s has more than %d addresses; the rest is left out", item->what,
+                       "ethernet: %s has more than %d addresses; the rest are left out", item->what,
                        MAX_ADDRESSES);
             break;
         }
@@ -207,13 +207,13 @@ static void add_addresses(const struct ethernet_host *host, struct probe_item *i
     }
 }
 
-/* The MAC of Ethernet; of IPoIB the port's GUID, which is the end of its hardware address. */
+/* Add the MAC of Ethernet; for IPoIB the port's GUID, which is the end of its hardware address. */
 static void add_hardware_address(const struct sockaddr_ll *at, struct probe_item *item)
 {
     if (at->sll_hatype == ARPHRD_ETHER && at->sll_halen == 6)
         fact_mac(item, at->sll_addr);
     else if (at->sll_hatype == ARPHRD_INFINIBAND && at->sll_halen == IPOIB_LENGTH)
-        /* The kernel's address is longer than the structure's array; getifaddrs() makes room for it. */
+        /* the kernel's address is longer than the structure's array; getifaddrs() has room for it */
         fact_guid(
             item, FAB_FACT_PORT_GUID,
             probe_be((const uint8_t *)at + offsetof(struct sockaddr_ll, sll_addr) + IPOIB_LENGTH - 8, 8));
@@ -230,7 +230,7 @@ static const char *ethernet_state_text(const struct interface *i)
     return "down"; /* also dormant, lowerlayerdown, notpresent, testing */
 }
 
-/* "20.31.1014 (MT_0000000222)": behind it Mellanox's drivers put the name of the board. */
+/* Read "20.31.1014 (MT_0000000222)": Mellanox's drivers append the name of the board. */
 static void firmware_text(const struct interface *i, char *out, size_t size)
 {
     snprintf(out, size, "%.*s", (int)sizeof(i->driver.fw_version), i->driver.fw_version);
@@ -263,13 +263,13 @@ static void ethernet_add_device(const struct interface *i, struct probe_item *it
     if (device->mtu > 0)
         fact_printf(item, FAB_FACT_MTU, "%u", device->mtu);
     if (device->speed > 0) {
-        /* What software calls its speed is a constant. */
+        /* a software interface's speed is a constant */
         snprintf(number, sizeof(number), "%u", device->speed);
         (i->software ? fact_estimate : fact_add)(item, FAB_FACT_SPEED, number);
     }
 }
 
-/* Without sysfs the driver's name has to tell. */
+/* Without sysfs the driver's name decides. */
 static bool ethernet_is_software(const struct interface *i)
 {
     static const char *const drivers[] = {"veth", "bridge", "dummy", "tun", "openvswitch", "vxlan"};
@@ -281,7 +281,7 @@ static bool ethernet_is_software(const struct interface *i)
     return false;
 }
 
-/* False: an interface of another kind. */
+/* Return false for an interface of another kind. */
 static bool ethernet_read_interface(const struct ethernet_host *host, const struct ifaddrs *a,
                                     struct interface *out)
 {
@@ -334,8 +334,7 @@ int ethernet_report(const struct ethernet_host *host, const struct probe_sink *s
         rc = add_interface(host, &i, sink, report);
     }
     if (n_software > ETHERNET_MAX_SOFTWARE)
-        probe_note(sink, PMIXFAB_LOG_WARNING,
-                   "ethernet: %u of %u interfaces that are software alone are left out",
+        probe_note(sink, PMIXFAB_LOG_WARNING, "ethernet: %u of %u software interfaces are left out",
                    n_software - ETHERNET_MAX_SOFTWARE, n_software);
     return rc;
 }
@@ -371,7 +370,7 @@ static int ethernet_scan(const struct probe_config *config, const struct probe_s
         return record_scan(config->arg, FAB_FROM_ETHERNET, report, err);
     if (getifaddrs(&addresses) != 0)
         return fab_fail(err, errno == ENOMEM ? PMIXFAB_ERR_NOMEM : PMIXFAB_ERR_IO,
-                        "ethernet: the kernel does not tell the network interfaces: %s", strerror(errno));
+                        "ethernet: cannot list the network interfaces: %s", strerror(errno));
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     const struct ethernet_host host = {"/sys", addresses, ask_driver, ethernet_query_mtu, &fd};
     uint32_t before = report->n_items;

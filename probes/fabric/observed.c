@@ -1,6 +1,4 @@
-/*
- * observed.c - raw management attributes, chassis, and an inventory of what the nodes answered.
- */
+/* observed.c - raw management attributes, chassis, and an inventory of the nodes' answers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +6,7 @@
 #include "probes/fabric/observed.h"
 #include "topo/base/text.h"
 
-/* ---- the fields of NodeInfo and PortInfo that an inventory is made of ---- */
+/* ---- the fields of NodeInfo and PortInfo that an inventory needs ---- */
 
 void node_info_decode(const uint8_t info[ATTRIBUTE_SIZE], struct node_info *out)
 {
@@ -24,7 +22,7 @@ void node_info_decode(const uint8_t info[ATTRIBUTE_SIZE], struct node_info *out)
     };
 }
 
-/* The three places where a PortInfo tells its speed, the newest first. */
+/* Decode the speed from its three places in a PortInfo, the newest first. */
 static enum fab_speed decode_speed(const uint8_t *info, const uint8_t *capabilities, bool fdr10)
 {
     const uint32_t has_ext_speeds = 1u << 14, has_mask2 = 1u << 15;
@@ -74,7 +72,7 @@ void port_info_decode(const uint8_t info[ATTRIBUTE_SIZE], const uint8_t *capabil
     };
 }
 
-/* Chips of switches. What answers as an HCA with one of these is the aggregation node inside the switch. */
+/* Chips of switches. A node of kind HCA with one of these is the aggregation node inside the switch. */
 static bool is_switch_chip(uint32_t vendor_id, uint32_t device_id)
 {
     static const uint16_t chips[] = {0xcb20, 0xcf08, 0xcf09, 0xd2f0, 0xd2f2, 0xd2f4};
@@ -111,7 +109,7 @@ uint32_t node_desc(struct fab_inventory *inv, const char *desc, size_t len)
     return fab_inventory_string(inv, trimmed, len);
 }
 
-/* ---- which switches are parts of one chassis, and in which slots ---- */
+/* ---- chassis and slots of switches ---- */
 
 struct member {
     uint64_t system;
@@ -125,7 +123,7 @@ static int same_system(const void *a, const void *b)
     return x->system < y->system ? -1 : x->system > y->system;
 }
 
-/* Members that stand first in their chassis, by GUID. */
+/* Compare first members of their chassis by GUID. */
 static int chassis_compare_guid(const void *a, const void *b)
 {
     const struct member *x = a, *y = b;
@@ -146,7 +144,7 @@ static uint64_t chassis_guid(const struct fab_node *node)
     return node->system_guid;
 }
 
-/* A number from 1 to max, moving *p behind it; 0: none. */
+/* Read a number from 1 to max and move *p past it; 0: none. */
 static uint8_t small_number(const char **p, unsigned max)
 {
     unsigned v = 0;
@@ -155,8 +153,10 @@ static uint8_t small_number(const char **p, unsigned max)
     return (uint8_t)(v <= max ? v : 0);
 }
 
-/* "MF0;name:type/L01/U1" or ".../S03:board/U1": line card 1, spine 3. Switches that are no parts of a larger
- * one have no slot in it: "MF0;name:type/U1". */
+/*
+ * Read "MF0;name:type/L01/U1" or ".../S03:board/U1": line card 1, spine 3. A switch that is not part of a
+ * larger one has no slot: "MF0;name:type/U1".
+ */
 static void read_slot(struct fab_node *node, const char *desc)
 {
     if (strncmp(desc, "MF0;", 4) != 0)
@@ -177,7 +177,7 @@ static void read_slot(struct fab_node *node, const char *desc)
     node->chip = small_number(&chip, 99);
 }
 
-/* Of m sorted members: move the first of each chassis of two or more to the front; how many. */
+/* Of m sorted members move the first of each chassis of two or more to the front; return their number. */
 static uint32_t chassis_leaders(struct member *m, uint32_t n)
 {
     uint32_t n_chassis = 0;
@@ -226,7 +226,7 @@ int chassis_number(struct fab_inventory *inv, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-/* ---- an inventory from what the nodes answered ---- */
+/* ---- an inventory of the nodes' answers ---- */
 
 void observed_free(struct observed *seen)
 {
@@ -270,7 +270,7 @@ int observed_add_node(struct fab_inventory *inv, const struct observed_node *fro
     return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "node 0x%016jx does not fit in", (uintmax_t)node.guid);
 }
 
-/* Is one of the node's ports cabled to another node? */
+/* Return whether one of the node's ports is cabled to another node. */
 static bool observed_is_cabled(const struct observed *seen, const struct observed_node *node)
 {
     for (uint32_t i = node->first_port; i < node->first_port + node->n_ports; i++)
@@ -279,7 +279,7 @@ static bool observed_is_cabled(const struct observed *seen, const struct observe
     return false;
 }
 
-/* Add those ports of a node that an inventory lists; map[] gets their index. */
+/* Add the ports of a node that an inventory lists; map[] gets their indices. */
 static int add_ports(struct fab_inventory *inv, const struct observed *seen, uint32_t from, uint32_t node,
                      uint32_t *map, uint32_t *loops, struct fab_err *err)
 {
@@ -304,8 +304,7 @@ static int add_ports(struct fab_inventory *inv, const struct observed *seen, uin
             .lmc = is_switch ? 0 : info.lmc,
             .state = looped ? FAB_PORT_LOOPED : info.state,
         };
-        if (!looped &&
-            (p->peer != FAB_NONE || info.link_up)) { /* else there is no link whose width it could be */
+        if (!looped && (p->peer != FAB_NONE || info.link_up)) { /* else there is no link with a width */
             port.width = info.width;
             port.speed = info.speed;
         }
@@ -318,8 +317,8 @@ static int add_ports(struct fab_inventory *inv, const struct observed *seen, uin
 }
 
 /*
- * Ports of a switch that gave no PortInfo: nobody knows where they lead. They are listed as unknown, because
- * a discovery that ends early (its packets are lost from some moment on) leaves no other trace.
+ * Add ports of a switch without a PortInfo as unknown, because the other end is not known: a discovery that
+ * ends early (its packets are lost from some moment on) leaves no other trace.
  */
 static int add_ports_without_link(struct fab_inventory *inv, const struct observed *seen, uint32_t from,
                                   uint32_t node, struct fab_err *err)

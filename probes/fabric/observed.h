@@ -1,16 +1,16 @@
 /*
- * observed.h - from raw management attributes to an inventory. The room fabric is what probes of InfiniBand
- * share.
+ * observed.h - from raw management attributes to an inventory. The room fabric has the common parts of the
+ * InfiniBand probes.
  *
- * A live sweep and a libibnetdisc cache hold the same facts: NodeInfo and PortInfo as the devices answered
- * them (InfiniBand architecture, volume 1, 14.2.5). Both are laid out as below and turned into an inventory
- * by one function, so that both say the same, and the same as ibnetdiscover's text of the subnet:
- *   - of a switch, the ports that are cabled, those that are up and lead nowhere, and those that did not say;
- *     and, which the text does not have, those that are disabled;
- *   - of an HCA likewise, but all that were seen where none is cabled;
- *   - descriptions as ibnetdiscover prints them: bytes that are no printable ASCII become blanks; without
- *     those at the ends;
- *   - cables from a node to itself are dropped.
+ * A live sweep and a libibnetdisc cache hold the same data: NodeInfo and PortInfo as answered by the devices
+ * (InfiniBand architecture, volume 1, 14.2.5). Both are stored as below and converted to an inventory by one
+ * function, so that both give the same result, and the same as ibnetdiscover's text of the subnet:
+ * - of a switch, the ports that are cabled, up without a peer, or did not answer; and, not in the text, those
+ *   that are disabled;
+ * - of an HCA likewise, but all seen ports if none is cabled;
+ * - descriptions as ibnetdiscover prints them: bytes that are not printable ASCII become blanks, without
+ *   those at the ends;
+ * - cables from a node to itself are dropped.
  */
 #ifndef FAB_PROBES_FABRIC_OBSERVED_H
 #define FAB_PROBES_FABRIC_OBSERVED_H
@@ -21,18 +21,18 @@
 
 enum node_type { NODE_TYPE_CA = 1, NODE_TYPE_SWITCH = 2, NODE_TYPE_ROUTER = 3 };
 
-/* What NodeInfo says. */
+/* The decoded NodeInfo. */
 struct node_info {
     uint64_t system_guid, node_guid, port_guid;
     uint32_t vendor_id;
     uint16_t device_id;
-    uint8_t type; /* enum node_type, or what the node answered */
+    uint8_t type; /* enum node_type, or another number from the node */
     uint8_t num_ports;
     uint8_t local_port;
 };
 void node_info_decode(const uint8_t info[ATTRIBUTE_SIZE], struct node_info *out);
 
-/* What PortInfo says. */
+/* The decoded PortInfo. */
 struct port_info {
     uint64_t prefix;
     uint16_t lid;
@@ -42,36 +42,42 @@ struct port_info {
     uint8_t speed; /* enum fab_speed */
     bool link_up;  /* physical state LinkUp */
 };
-/* `capabilities` is the PortInfo whose capability masks count: of a switch, that of port 0. NULL where it is
- * not known; then the speed is not known either. */
+/*
+ * Decode a PortInfo. `capabilities` is the PortInfo whose capability masks count: for a switch, that of port
+ * 0. NULL: unknown; then the speed is unknown, too.
+ */
 void port_info_decode(const uint8_t info[ATTRIBUTE_SIZE], const uint8_t *capabilities, bool fdr10,
                       struct port_info *out);
 
-/* A switch, an HCA, a router, an aggregation node by what NodeInfo and the description say; 0: none of them.
+/*
+ * Return the kind of a node from NodeInfo and the description: switch, HCA, router, aggregation node; 0: none
+ * of them.
  */
 enum fab_node_kind node_kind(unsigned type, uint32_t vendor_id, uint32_t device_id, const char *desc,
                              size_t len);
 
-/* Add a node's description to the inventory, without the blanks and control characters at its ends: `echo
- * NAME` leaves a line end behind. FAB_NONE: out of memory. */
+/*
+ * Add a node's description to the inventory, without the blanks and control characters at its ends: `echo
+ * NAME` leaves a line end. FAB_NONE without memory.
+ */
 uint32_t node_desc(struct fab_inventory *inv, const char *desc, size_t len);
 
 /*
  * Number the chassis and read slots. A chassis is two or more switches with one system image GUID; they are
- * numbered from 1 by their lowest node GUID, and not as libibnetdisc does, whose numbers change with the
- * order in which it comes by. Slots stand in the description of switches that are parts of a larger one
+ * numbered from 1 by their lowest node GUID, unlike in libibnetdisc, whose numbers change with the order of
+ * discovery. Slots are in the description of switches that are parts of a larger one
  * ("MF0;name:type/L01/U1").
  */
 int chassis_number(struct fab_inventory *inv, struct fab_err *err);
 
-/* Raw observations. Pointers stay the caller's. */
+/* Raw observations. Pointers are borrowed. */
 struct observed_node {
     const uint8_t *info;
     const char *desc; /* ATTRIBUTE_SIZE bytes, or up to the first 0 */
     uint16_t lid;     /* switch: of port 0 */
     uint8_t lmc;
     uint8_t enhanced;
-    uint32_t first_port, n_ports; /* its ports, neighbours in the array of ports; port 0 is not among them */
+    uint32_t first_port, n_ports; /* its ports, neighbours in the array of ports; without port 0 */
 };
 struct observed_port {
     const uint8_t *info;
@@ -89,7 +95,7 @@ struct observed {
     uint64_t prefix; /* 0: the default */
 };
 
-/* Fill inv (initialised, empty) and finish it. Peers must name each other. */
+/* Fill inv (initialised, empty) and finish it. Peers must refer to each other. */
 int observed_inventory(const struct observed *seen, const struct probe_sink *sink, struct fab_inventory *inv,
                        struct fab_err *err);
 

@@ -1,6 +1,4 @@
-/*
- * hwloc.c - the probe `hwloc`: network and RDMA devices of a machine, and where in it they are.
- */
+/* hwloc.c - the probe `hwloc`: network and RDMA devices of a machine, and their places in it. */
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
@@ -17,9 +15,9 @@
 #include "probes/hwloc/hwloc_priv.h"
 #include "topo/base/cpus.h"
 
-/* ---- where in the machine a device is ---- */
+/* ---- the place of a device in the machine ---- */
 
-#define MAX_BRIDGES 32 /* one above the other */
+#define MAX_BRIDGES 32 /* in a chain */
 
 static bool is_pci_bridge(hwloc_obj_t obj)
 {
@@ -46,15 +44,17 @@ hwloc_obj_t hwloc_switch_above(hwloc_obj_t pci)
     unsigned n = 0;
     for (hwloc_obj_t at = pci->parent; is_pci_bridge(at) && n < MAX_BRIDGES; at = at->parent)
         chain[n++] = at;
-    /* Where the root port is hidden, as in virtual machines, the topmost bridge is the switch itself. */
+    /* Without a visible root port, as in virtual machines, the topmost bridge is the switch itself. */
     if (n >= 2 && is_inside_switch(chain[n - 1]))
         return chain[n - 1];
-    /* Root port, upstream port, downstream port. A card with one bridge of its own has no third. */
+    /* root port, upstream port, downstream port; a card with one bridge of its own has no third */
     return n >= 3 ? chain[n - 2] : NULL;
 }
 
-/* A list that is too long for a fact is left out: no machine numbers its processors so. A damaged recording
- * may have an infinite set. */
+/*
+ * Skip a list that is too long for a fact: no machine numbers its processors this way. A damaged recording
+ * may have an infinite set.
+ */
 static void cpus_fact(hwloc_const_bitmap_t set, enum fab_fact kind, struct probe_item *item)
 {
     struct fab_cpus cpus = {{0}};
@@ -66,8 +66,8 @@ static void cpus_fact(hwloc_const_bitmap_t set, enum fab_fact kind, struct probe
 }
 
 /*
- * The NUMA node of what the device hangs on. Several: none, unless they are different memories of the same
- * processors (a socket's DRAM and its HBM): then the first. False: none.
+ * Add the NUMA node of the device's parent. If there are several: none, unless they are different memories of
+ * the same processors (a socket's DRAM and its HBM): then the first. Return false for none.
  */
 static bool numa_fact(hwloc_topology_t machine, hwloc_obj_t near, struct probe_item *item)
 {
@@ -111,7 +111,7 @@ static void hwloc_place_facts(hwloc_topology_t machine, hwloc_obj_t device, hwlo
                   numa_fact(machine, near, item);
     if (near != NULL && near->cpuset != NULL && hwloc_bitmap_weight(near->cpuset) > 0) {
         placed |= package_fact(machine, near, item);
-        if (placed) /* what hangs on the machine as a whole is near to no processor more than to others */
+        if (placed) /* a device of the machine as a whole is equally near to all processors */
             cpus_fact(near->cpuset, FAB_FACT_CPUS, item);
     }
     if (pci == NULL)
@@ -121,15 +121,15 @@ static void hwloc_place_facts(hwloc_topology_t machine, hwloc_obj_t device, hwlo
         const struct hwloc_pcidev_attr_s *at = &above->attr->bridge.upstream.pci;
         fact_pci(item, FAB_FACT_SWITCH, at->domain, at->bus, at->dev, at->func);
     }
-    double gbytes = pci->attr->pcidev.linkspeed; /* per second, 0: not known */
+    double gbytes = pci->attr->pcidev.linkspeed; /* per second; 0: unknown */
     if (gbytes > 0 && gbytes < 100000)
         fact_printf(item, FAB_FACT_SLOT_SPEED, "%ld", lround(gbytes * 8000));
 }
 
-/* ----
- * one network or OpenFabrics device as facts.
+/*
+ * ---- one network or OpenFabrics device as facts.
  *
- * hwloc keeps what it read in sysfs as pairs of texts: "Address" of an interface, "NodeGUID", "SysImageGUID",
+ * hwloc stores data from sysfs as pairs of texts: "Address" of an interface, "NodeGUID", "SysImageGUID",
  * "Port1State", "Port1LID", "Port1GID0" of an RDMA device.
  */
 
@@ -138,7 +138,7 @@ static void hwloc_place_facts(hwloc_topology_t machine, hwloc_obj_t device, hwlo
 #define PCI_FABRIC    0x0207
 #define IPOIB_ADDRESS 20 /* bytes: 4 of a queue pair, and the port's GID */
 
-/* "248a:0703:001e:39fe"; 0: not that. */
+/* Parse "248a:0703:001e:39fe"; 0: another text. */
 static uint64_t guid_parse(const char *text)
 {
     uint64_t guid = 0;
@@ -154,7 +154,7 @@ static uint64_t guid_parse(const char *text)
     return digits == 16 ? guid : 0;
 }
 
-/* "00:21:5E:c4:86:1a", of any length; 0: not that. Returns the number of bytes. */
+/* Parse "00:21:5E:c4:86:1a", of any length; 0: another text. Return the number of bytes. */
 static unsigned address_parse(const char *text, uint8_t *bytes, unsigned max)
 {
     unsigned n = 0;
@@ -170,7 +170,7 @@ static unsigned address_parse(const char *text, uint8_t *bytes, unsigned max)
     return 0;
 }
 
-/* The PCI device that an OS device is a part of; NULL: none. */
+/* Return the PCI device that an OS device is a part of; NULL: none. */
 static hwloc_obj_t hwloc_pci_of(hwloc_obj_t device)
 {
     hwloc_obj_t at = device->parent;
@@ -179,7 +179,7 @@ static hwloc_obj_t hwloc_pci_of(hwloc_obj_t device)
     return at != NULL && at->type == HWLOC_OBJ_PCI_DEVICE ? at : NULL;
 }
 
-/* What all items of a device share. */
+/* Add the facts that all items of a device share. */
 static void common_facts(hwloc_topology_t machine, hwloc_obj_t device, hwloc_obj_t pci,
                          struct probe_item *item)
 {
@@ -197,7 +197,7 @@ static void common_facts(hwloc_topology_t machine, hwloc_obj_t device, hwloc_obj
             fact_printf(item, FAB_FACT_PART, "%s", part);
     } else if (device->parent->type != HWLOC_OBJ_BRIDGE) {
         fact_add(item, FAB_FACT_BUS, "virtual");
-    } /* else it hangs on a PCI device of another kind, as a USB controller, which is not kept */
+    } /* else it is below a PCI device of another kind, such as a USB controller, which is not kept */
     hwloc_place_facts(machine, device, pci, item);
 }
 
@@ -221,7 +221,7 @@ static void interface_facts(hwloc_obj_t device, hwloc_obj_t pci, struct probe_it
     }
 }
 
-/* "Port12State" and "State" is 12; 0: the name is none of these. */
+/* Return 12 for "Port12State" and "State"; 0: another name. */
 static unsigned hwloc_port_number(const char *name, const char *what)
 {
     unsigned port = 0;
@@ -233,8 +233,8 @@ static unsigned hwloc_port_number(const char *name, const char *what)
 }
 
 /*
- * The first GID of an InfiniBand port ends with the port's GUID. With RoCE and other networks it is made of a
- * MAC (ff:fe in the middle) or an IP address; a LID tells that it is InfiniBand.
+ * Return the port's GUID, the end of the first GID of an InfiniBand port. With RoCE and other networks the
+ * GID is made of a MAC (ff:fe in the middle) or an IP address; a LID proves that it is InfiniBand.
  */
 static uint64_t port_guid(const uint8_t gid[16], unsigned long lid)
 {
@@ -284,7 +284,7 @@ static void rdma_facts(hwloc_obj_t device, struct probe_item *item)
     fact_guid(item, FAB_FACT_SYSTEM_GUID, guid_parse(hwloc_obj_get_info_by_name(device, "SysImageGUID")));
 }
 
-/* The next port behind `after` that is spoken of; 0: none. */
+/* Return the next port after `after` with data; 0: none. */
 static unsigned next_port(hwloc_obj_t device, unsigned after)
 {
     unsigned next = 0;
@@ -317,20 +317,22 @@ static int hwloc_device_report(hwloc_topology_t machine, hwloc_obj_t device, con
     return item.rc;
 }
 
-/* ----
- * the probe `hwloc`: network and RDMA devices of a machine and where in it they are, as hwloc knows
- * it. The machine is this host or one that was recorded, with `lstopo FILE.xml` or `fabricd --record`.
+/*
+ * ---- the probe `hwloc`: network and RDMA devices of a machine and their places in it, from hwloc. The
+ * machine is this host or a recorded one, from `lstopo FILE.xml` or `fabricd --record`.
  */
 
-#define HEAD_SIZE 1024 /* bytes at a file's beginning that say what it is */
+#define HEAD_SIZE 1024 /* bytes at a file's beginning that identify it */
 
-/* These look for GPUs and displays, which takes longer than all the rest: as plugins, and where they are
- * built in. x86 asks every processor by itself, for caches that are not wanted here. */
+/*
+ * These search for GPUs and displays, which takes longer than all the rest: as plugins, and if they are built
+ * in. x86 queries every processor for caches, which are not needed here.
+ */
 #define OTHER_PLUGINS                                                                                        \
     "hwloc_cuda.so,hwloc_nvml.so,hwloc_opencl.so,hwloc_rsmi.so,hwloc_levelzero.so,hwloc_gl.so"
 static const char *const others[] = {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl", "x86"};
 
-/* Keep what is asked for. Groups stay: they are where a device is when it is near a part of a package. */
+/* Keep the needed objects. Groups stay: they are the place of a device that is near a part of a package. */
 static int hwloc_configure(hwloc_topology_t machine)
 {
     static const hwloc_obj_type_t unwanted[] = {HWLOC_OBJ_CORE,     HWLOC_OBJ_L1CACHE,  HWLOC_OBJ_L2CACHE,
@@ -348,7 +350,7 @@ static int hwloc_configure(hwloc_topology_t machine)
     return rc;
 }
 
-/* Free with hwloc_topology_destroy(); NULL: *code says why. */
+/* Load the machine, to be freed with hwloc_topology_destroy(); NULL: *code has the error. */
 static hwloc_topology_t hwloc_load(const char *path, int *code)
 {
     hwloc_topology_t machine = NULL;
@@ -364,8 +366,8 @@ static hwloc_topology_t hwloc_load(const char *path, int *code)
 }
 
 /*
- * hwloc 2.9 does not check whether a recorded machine's objects have the sets that it counts on, and crashes
- * on some damaged files. So a file is first read by a process that may.
+ * hwloc 2.9 does not check that a recorded machine's objects have the sets that it needs, and crashes on some
+ * damaged files. So a file is first read by a process that may crash.
  */
 static bool hwloc_survives(const char *path)
 {
@@ -386,7 +388,7 @@ static bool hwloc_survives(const char *path)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* The beginning of a file, as a text; empty where it cannot be read. */
+/* Read the beginning of a file as text; empty if it cannot be read. */
 static void hwloc_peek(const char *path, char text[HEAD_SIZE])
 {
     FILE *file = fopen(path, "re");
@@ -396,7 +398,7 @@ static void hwloc_peek(const char *path, char text[HEAD_SIZE])
         fclose(file);
 }
 
-/* JSON, as `fabricd --record` writes it; hwloc itself writes XML. */
+/* Return whether it is JSON, from `fabricd --record`; hwloc itself writes XML. */
 static bool is_record(const char *path)
 {
     char head[HEAD_SIZE];
@@ -404,7 +406,7 @@ static bool is_record(const char *path)
     return head[strspn(head, " \t\r\n\xef\xbb\xbf")] == '{';
 }
 
-/* Files of a later major version are not read, or not in full. */
+/* Files of a later major version are read in part or not at all. */
 static int check_version(const char *path, struct fab_err *err)
 {
     static const char start[] = "<topology version=\"";
@@ -416,7 +418,7 @@ static int check_version(const char *path, struct fab_err *err)
         major <= hwloc_get_api_version() >> 16)
         return PMIXFAB_OK;
     return fab_fail(err, PMIXFAB_ERR_NEWER,
-                    "hwloc: %s: is of hwloc %u.%u, and this hwloc is version %u; record it with "
+                    "hwloc: %s: recorded with hwloc %u.%u, but this hwloc is version %u; record it with "
                     "lstopo --export-xml-flags v2, or with fabricd --record",
                     path, major, minor, hwloc_get_api_version() >> 16);
 }
@@ -432,17 +434,17 @@ int hwloc_machine_load(const char *path, hwloc_topology_t *out, struct fab_err *
     if (path != NULL && check_version(path, err) != PMIXFAB_OK)
         return PMIXFAB_ERR_NEWER;
     if (path != NULL && !hwloc_survives(path))
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "hwloc: %s: is so damaged that hwloc crashes on it", path);
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "hwloc: %s: so damaged that hwloc crashes on it", path);
     *out = hwloc_load(path, &code);
     if (*out != NULL)
         return PMIXFAB_OK;
     if (code == PMIXFAB_ERR_CORRUPT)
-        return fab_fail(err, code, "hwloc: %s: is no machine that hwloc can read; record one with lstopo",
+        return fab_fail(err, code, "hwloc: %s: not a machine that hwloc can read; record one with lstopo",
                         path);
-    return fab_fail(err, code, "hwloc: this machine cannot be looked at: %s", pmixfab_strerror(code));
+    return fab_fail(err, code, "hwloc: cannot read this machine: %s", pmixfab_strerror(code));
 }
 
-/* hwloc itself falls back to this host, in silence, when the file that HWLOC_XMLFILE names is not there. */
+/* hwloc itself silently uses this host when the file of HWLOC_XMLFILE does not exist. */
 static const char *machine_path(const struct probe_config *config)
 {
     const char *path = config->arg;

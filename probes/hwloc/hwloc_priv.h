@@ -1,4 +1,4 @@
-/* hwloc_priv.h - inside of the probe `hwloc`: where in the machine its devices are. */
+/* hwloc_priv.h - private parts of the probe `hwloc`: the places of devices in a machine. */
 #ifndef FAB_PROBES_HWLOC_HWLOC_PRIV_H
 #define FAB_PROBES_HWLOC_HWLOC_PRIV_H
 
@@ -7,15 +7,16 @@
 #include "probes/core/facts.h"
 
 /*
- * The machine as far as this probe needs it: packages, NUMA nodes, bridges, PCI and OS devices. path: a
- * recorded one (XML), NULL: this host. The caller destroys *out.
+ * Load the parts of the machine that this probe needs: packages, NUMA nodes, bridges, PCI and OS devices.
+ * path: a recorded one (XML), NULL: this host. The caller destroys *out.
  */
 int hwloc_machine_load(const char *path, hwloc_topology_t *out, struct fab_err *err);
 
 /*
- * The PCI switch above a PCI device: the bridge that is the upstream port of the topmost one; NULL: none. So
- * two devices have the same one exactly when the way between them does not pass a root port. A root port
- * leads to one slot, and what its bus has is one card. Switches behind switches count as one, by the topmost.
+ * Return the PCI switch above a PCI device: the bridge that is the upstream port of the topmost one; NULL:
+ * none. Two devices have the same switch exactly if the path between them does not pass a root port. A root
+ * port leads to one slot, and the devices of its bus are one card. Cascaded switches count as one, by the
+ * topmost.
  */
 hwloc_obj_t hwloc_switch_above(hwloc_obj_t pci);
 

@@ -1,6 +1,4 @@
-/*
- * ibnetdisc.c - the probe `ibnetdisc`: ask a live InfiniBand subnet through libibnetdisc.
- */
+/* ibnetdisc.c - the probe `ibnetdisc`: discover a live InfiniBand subnet with libibnetdisc. */
 #include <infiniband/mad.h>
 #include <infiniband/umad.h>
 #include <inttypes.h>
@@ -12,7 +10,10 @@
 
 /* ---- libibnetdisc's lists, as raw observations ---- */
 
-/* Where a node's observations are: nodes sorted by address, because the library has no number in them. */
+/*
+ * The position of a node's observations: nodes are sorted by address, because the library does not number
+ * them.
+ */
 struct place {
     const ibnd_node_t *node;
     uint32_t index;
@@ -25,7 +26,10 @@ static int by_address(const void *a, const void *b)
     return p < q ? -1 : p > q;
 }
 
-/* Did the port answer? One that was only seen from its neighbour has no PortInfo, and no node before it. */
+/*
+ * Return whether the port answered. A port that was only seen from its neighbour has no PortInfo, and no node
+ * before it.
+ */
 static bool ibnd_port_is_usable(const ibnd_node_t *node, int num)
 {
     const ibnd_port_t *port = node->ports[num];
@@ -47,7 +51,7 @@ static void observe_node(const ibnd_node_t *node, uint32_t index, struct observe
         if (!ibnd_port_is_usable(node, num))
             continue;
         const ibnd_port_t *port = node->ports[num];
-        uint8_t ext_info[IB_SMP_DATA_SIZE]; /* the library's accessor asks for bytes it may write */
+        uint8_t ext_info[IB_SMP_DATA_SIZE]; /* the library's accessor requires writable bytes */
         memcpy(ext_info, port->ext_info, sizeof(ext_info));
         seen->ports[seen->n_ports++] = (struct observed_port){
             .info = port->info,
@@ -78,7 +82,7 @@ static uint32_t ibnd_find_port(const struct observed *seen, const struct place *
     return FAB_NONE;
 }
 
-/* Cables whose two ends name each other. */
+/* Add cables whose two ends refer to each other. */
 static void observe_cables(const struct place *places, struct observed *seen)
 {
     for (uint32_t n = 0; n < seen->n_nodes; n++) {
@@ -97,7 +101,7 @@ static void observe_cables(const struct place *places, struct observed *seen)
     }
 }
 
-/* The prefix that the subnet manager gave to the port that asked. */
+/* Return the subnet manager's prefix of the discovering port. */
 static uint64_t local_prefix(const ibnd_fabric_t *fabric)
 {
     const ibnd_node_t *node = fabric->from_node;
@@ -119,8 +123,7 @@ int ibnetdisc_observe(const ibnd_fabric_t *fabric, struct observed *seen, struct
     }
     if (n_nodes == 0)
         return fab_fail(err, PMIXFAB_ERR_PARTIAL,
-                        "ibnetdisc: the subnet answered with no node; check the cable "
-                        "and the subnet manager");
+                        "ibnetdisc: no node of the subnet answered; check the cable and the subnet manager");
     struct place *places = calloc(n_nodes, sizeof(*places));
     seen->nodes = calloc(n_nodes, sizeof(*seen->nodes));
     seen->ports = calloc(n_ports + 1, sizeof(*seen->ports));
@@ -142,12 +145,12 @@ int ibnetdisc_observe(const ibnd_fabric_t *fabric, struct observed *seen, struct
     return PMIXFAB_OK;
 }
 
-/* ----
- * the probe `ibnetdisc`: ask a live InfiniBand subnet through libibnetdisc.
+/*
+ * ---- the probe `ibnetdisc`: discover a live InfiniBand subnet with libibnetdisc.
  *
- * The library prints to standard error, can abort or hang its process, and returns what it has when a part of
- * the subnet does not answer. The first two are why probes run in a child; the third shows in the inventory
- * as ports that are up and lead nowhere.
+ * The library prints to standard error, can abort or hang its process, and returns a partial result when a
+ * part of the subnet does not answer. The first two are the reason to run probes in a child; the third
+ * appears in the inventory as ports that are up without a peer.
  */
 
 static int ibnetdisc_check(const struct probe_config *config, struct fab_err *err)
@@ -176,15 +179,15 @@ static int ibnetdisc_discover(umad_port_t *port, const struct probe_config *conf
         .max_smps = config->max_smps != 0 ? config->max_smps : IBNETDISC_MAX_SMPS,
         .timeout_ms = config->timeout_ms != 0 ? config->timeout_ms : IBNETDISC_TIMEOUT_MS,
         .retries = config->retries != 0 ? config->retries : IBNETDISC_RETRIES,
-        .flags = IBND_CONFIG_MLX_EPI, /* FDR10 stands there only */
+        .flags = IBND_CONFIG_MLX_EPI, /* the only place of FDR10 */
     };
     ibnetdisc_hide_systems(true);
     *fabric = ibnd_discover_fabric(port->ca_name, port->portnum, NULL, &how);
     ibnetdisc_hide_systems(false);
     if (*fabric == NULL)
         return fab_fail(err, PMIXFAB_ERR_IO,
-                        "ibnetdisc:%s:%d: the subnet cannot be discovered; check the access to "
-                        "/dev/infiniband/umad*, and what the library said before this line",
+                        "ibnetdisc:%s:%d: cannot discover the subnet; check the access to "
+                        "/dev/infiniband/umad*, and the library's message before this line",
                         port->ca_name, port->portnum);
     probe_note(sink, PMIXFAB_LOG_DEBUG, "everything discovered with %u packets", (*fabric)->total_mads_used);
     return PMIXFAB_OK;
@@ -214,7 +217,7 @@ static int ibnetdisc_sweep(const struct probe_config *config, const struct probe
 
 const struct probe probe_ibnetdisc = {
     .name = "ibnetdisc",
-    .summary = "[CA[:PORT]]: the InfiniBand subnet that an HCA of this host is on",
+    .summary = "[CA[:PORT]]: the InfiniBand subnet of an HCA of this host",
     .check = ibnetdisc_check,
     .run = ibnetdisc_sweep,
     .monitor_open = ibnetdisc_monitor_open,

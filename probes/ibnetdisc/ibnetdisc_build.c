@@ -1,10 +1,10 @@
-/* ibnetdisc_build.c - the last inventory, with what was read anew in the place of what it said of that. */
+/* ibnetdisc_build.c - build an inventory from the last one and the switches that were read again. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "probes/ibnetdisc/ibnetdisc.h"
 
-/* A node that is no switch and was seen behind one that was read. */
+/* A node that is not a switch, at a port of a switch that was read. */
 struct host {
     uint64_t guid;
     struct behind *behind;
@@ -17,7 +17,7 @@ struct build {
     struct fab_inventory *inv;
     struct host *hosts; /* sorted by GUID, each once */
     uint32_t n_hosts;
-    uint32_t *nodes; /* of the last inventory: in the new one, FAB_NONE: gone */
+    uint32_t *nodes; /* of the last inventory: their number in the new one; FAB_NONE: gone */
     uint32_t *ports; /* likewise */
 };
 
@@ -67,7 +67,7 @@ static bool was_read(const struct build *b, uint32_t node)
     return b->sweep->which[node] != FAB_NONE;
 }
 
-/* Does this port, of a node that was not read, still have its cable? */
+/* Return whether this port, of a node that was not read, still has its cable. */
 static bool build_port_unchanged(const struct build *b, uint32_t port)
 {
     const uint32_t peer = b->last->ports[port].peer;
@@ -99,8 +99,7 @@ static int build_add_switch(struct build *b, uint32_t from, struct fab_err *err)
     int rc = observed_add_node(b->inv, &seen, &b->nodes[from], err);
     if (rc != PMIXFAB_OK)
         return rc;
-    /* Chassis are numbered over the whole subnet: as long as a switch is called the same, it is in the same.
-     */
+    /* Chassis are numbered over the whole subnet: a switch with the same name is in the same chassis. */
     const struct fab_node *before = &b->last->nodes[from];
     struct fab_node *now = &b->inv->nodes[b->nodes[from]];
     if (now->system_guid != before->system_guid || now->vendor_id != before->vendor_id ||
@@ -135,7 +134,7 @@ static int add_nodes(struct build *b, struct fab_err *err)
             b->nodes[i] = host->made;
             continue;
         }
-        /* Gone, unless it has another way. What never had a cable is not ours to judge. */
+        /* gone, unless it has another connection; a node that never had a cable is not decided here */
         bool cabled = false, stays = false;
         for (uint32_t k = node->first_port; k < node->first_port + node->n_ports; k++) {
             cabled |= b->last->ports[k].peer != FAB_NONE;
@@ -185,7 +184,7 @@ static void set_link(struct fab_port *port, const struct port_info *info)
     port->speed = info->speed;
 }
 
-/* The port of a switch that was read, and the host's port behind it. */
+/* Add the port of a switch that was read, and the host's port at its other end. */
 static int add_read_port(struct build *b, const struct reread *r, unsigned num, struct fab_err *err)
 {
     struct reread_port *from = &r->ports[num];
@@ -202,7 +201,7 @@ static int add_read_port(struct build *b, const struct reread *r, unsigned num, 
     struct fab_port port = {
         .node = b->nodes[r->node], .num = (uint8_t)num, .subnet = b->last->ports[b->sweep->view.own].subnet};
     set_link(&port, &info);
-    if (disabled || looped) { /* there is no link whose width it could be */
+    if (disabled || looped) { /* there is no link with a width */
         port.width = 0;
         port.speed = FAB_SPEED_UNKNOWN;
         if (looped)
@@ -226,7 +225,7 @@ static int add_read_port(struct build *b, const struct reread *r, unsigned num, 
 
 /* ---- cables --------------------------------------------------------------------------------------- */
 
-/* Between two switches: each must say that the other one is there. */
+/* Between two switches: each must see the other one. */
 static int link_read_port(struct build *b, const struct reread *r, unsigned num)
 {
     const struct reread_port *from = &r->ports[num];
@@ -285,8 +284,8 @@ int switches_build(struct reread_sweep *sweep, struct fab_inventory *inv, struct
             rc = add_read_port(&b, &sweep->rereads[i], num, err);
     if (rc == PMIXFAB_OK)
         rc = link_ports(&b) ?: fab_inventory_finish(inv, err);
-    if (rc != PMIXFAB_OK && rc != PMIXFAB_ERR_NOMEM) /* edits while it was read */
-        rc = fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "ibnetdisc: what was read anew does not fit together");
+    if (rc != PMIXFAB_OK && rc != PMIXFAB_ERR_NOMEM) /* it changed while it was read */
+        rc = fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "ibnetdisc: the new data do not fit together");
     free(b.nodes);
     free(b.ports);
     free(b.hosts);

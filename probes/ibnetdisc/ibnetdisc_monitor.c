@@ -1,31 +1,30 @@
-/* ibnetdisc_monitor.c - the light sweep: a question to each switch, and a few to some of them. */
+/* ibnetdisc_monitor.c - the light sweep: one request to each switch, and a few more to some of them. */
 #include "probes/ibnetdisc/ibnetdisc.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A poll is over soon, or it is worth nothing: one that is not answered is asked again at the next. */
+/* A poll must end soon: a request without an answer is repeated in the next poll. */
 #define POLL_TIMEOUT_MS 200u
 #define POLL_RETRIES    1u
-#define MUTE                                                                                                 \
-    3u /* after this number of polls a subnet manager that does not answer is asked at some only:            \
-        */
-#define MUTE_TURN 4u   /* at one in so many, since an answer that does not come holds up the poll */
-#define SM_MASTER 3u   /* SMInfo's word for the one that manages */
-#define PATIENCE  256u /* unanswered questions; then something large is broken */
+/* After this number of polls without an answer of the subnet manager, request it in some polls only. */
+#define MUTE      3u
+#define MUTE_TURN 4u   /* one poll in so many, because a missing answer delays the poll */
+#define SM_MASTER 3u   /* the master's state in SMInfo */
+#define PATIENCE  256u /* unanswered requests; more mean a large failure */
 
 struct probe_monitor {
     struct view view;
     struct smp_port *port;
     umad_port_t at;
     struct smp *questions;
-    uint32_t *who; /* which switch or edge a question is about */
+    uint32_t *who; /* the switch or edge of a request */
     uint32_t *list;
     size_t room;
-    bool known; /* of this host's port, what follows was read before */
+    bool known; /* of this host's port, the following was read before */
     bool link_up;
     uint16_t lid, sm_lid;
-    unsigned mute; /* light sweeps that the subnet manager has not answered, one after the other */
+    unsigned mute; /* consecutive light sweeps without an answer of the subnet manager */
     struct probe_manager manager;
 };
 
@@ -45,7 +44,7 @@ void ibnetdisc_monitor_close(struct probe_monitor *monitor)
 static int monitor_reserve(struct probe_monitor *monitor, struct fab_err *err)
 {
     const struct view *view = &monitor->view;
-    /* One a switch, and the ports of those that are picked: the last of them may go beyond the budget. */
+    /* one for each switch, and the ports of the selected ones: the last of them may exceed the budget */
     monitor->room = view->n_switches + 2u * view->budget + 3u * 256u + view->n_edges;
     monitor->questions = calloc(monitor->room, sizeof(*monitor->questions));
     monitor->who = calloc(monitor->room, sizeof(*monitor->who));
@@ -93,7 +92,7 @@ static int monitor_mark_dirty(struct probe_monitor *monitor, uint32_t at, struct
 
 /* ---- this host's port ----------------------------------------------------------------------------- */
 
-/* Other LIDs come with another subnet manager, and without any bit. */
+/* Another subnet manager may assign other LIDs without any bit. */
 static int poll_home(struct probe_monitor *monitor, struct dirty_switches *dirty, struct fab_err *err)
 {
     struct smp *question = monitor->questions;
@@ -112,7 +111,7 @@ static int poll_home(struct probe_monitor *monitor, struct dirty_switches *dirty
         (info.lid != monitor->lid || sm_lid != monitor->sm_lid || info.link_up != monitor->link_up))
         dirty->all = true;
     if (monitor->known && sm_lid != monitor->sm_lid)
-        monitor->mute = 0; /* another one: ask at once */
+        monitor->mute = 0; /* another one: send at once */
     monitor->known = true;
     monitor->link_up = info.link_up;
     monitor->lid = info.lid;
@@ -120,7 +119,7 @@ static int poll_home(struct probe_monitor *monitor, struct dirty_switches *dirty
     return PMIXFAB_OK;
 }
 
-/* What the subnet manager does, as a sign of what a scan cannot see; and whether it is there. */
+/* Read the subnet manager's activity, as a sign of changes that a scan cannot see; and whether it answers. */
 static int poll_manager(struct probe_monitor *monitor, struct dirty_switches *dirty, bool any,
                         struct fab_err *err)
 {
@@ -154,7 +153,7 @@ void ibnetdisc_monitor_manager(const struct probe_monitor *monitor, struct probe
 
 /* ---- switches ------------------------------------------------------------------------------------- */
 
-/* Ask these for their SwitchInfo. Those that say nothing are the new list; *n becomes their number. */
+/* Request the SwitchInfo of these. The list becomes those that did not answer; *n becomes their number. */
 static int ask_switches(struct probe_monitor *monitor, uint32_t *list, uint32_t *n,
                         struct dirty_switches *dirty, struct fab_err *err)
 {
@@ -181,7 +180,7 @@ static int ask_switches(struct probe_monitor *monitor, uint32_t *list, uint32_t 
     return rc;
 }
 
-/* Read the ports of the switches whose turn it is. */
+/* Read the ports of the switches in turn. */
 static int monitor_read_ports(struct probe_monitor *monitor, bool others, struct dirty_switches *dirty,
                               struct fab_err *err)
 {
@@ -208,7 +207,7 @@ static int monitor_read_ports(struct probe_monitor *monitor, bool others, struct
     return rc;
 }
 
-/* Ports at the edge that a subnet manager is bringing up. */
+/* Read ports at the edge that a subnet manager is bringing up. */
 static int read_edges(struct probe_monitor *monitor, struct dirty_switches *dirty, struct fab_err *err)
 {
     struct view *view = &monitor->view;
@@ -233,8 +232,8 @@ static int read_edges(struct probe_monitor *monitor, struct dirty_switches *dirt
 }
 
 /*
- * What was silent may have been so because the way to it is cut, or leads through one that is broken. Ask by
- * routes through those that answer, until no more of them do.
+ * A silent switch may be behind a cut cable or a broken switch. Request by routes through those that answer,
+ * until no more of them do.
  */
 static int ask_the_silent(struct probe_monitor *monitor, uint32_t *list, uint32_t n,
                           struct dirty_switches *dirty, struct fab_err *err)

@@ -1,7 +1,4 @@
-/*
- * ibnetdisc_smp.c - the port of this host that is asked through; questions, several in flight; what ports
- * count.
- */
+/* ibnetdisc_smp.c - the port of this host; requests, several in flight; counters of ports. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
@@ -13,18 +10,17 @@
 #include "probes/core/facts.h"
 #include "probes/ibnetdisc/ibnetdisc.h"
 
-/* ----
- * spare libibnetdisc a search that grows with the square of the fabric.
+/*
+ * ---- avoid a search of libibnetdisc that grows with the square of the fabric.
  *
- * After a discovery the library looks for chassis: for every node it walks a list of all system image GUIDs,
- * twice. That is a third of a sweep at 10,000 hosts, and would be a minute at 100,000; no configuration turns
- * it off. We number chassis ourselves (observed.c), so it is of no use here. A node without a system image
- * GUID is left out of the search, and the library learns that GUID from libibmad's mad_get_field64(). It
- * finds the one below instead, because a program's own functions go before those of its libraries; with
- * another linker, or another library, that does not ask this way, the search takes place and nothing else
- * changes.
+ * After a discovery the library searches for chassis: for every node it walks a list of all system image
+ * GUIDs, twice. That is a third of a sweep at 10,000 hosts, and would be a minute at 100,000; it cannot be
+ * configured. We number chassis ourselves (observed.c), so the search is useless here. It skips a node
+ * without a system image GUID, and the library reads that GUID with libibmad's mad_get_field64(). It finds
+ * the function below instead, because a program's own functions go before those of its libraries. With
+ * another linker, or another library, the search takes place and nothing else changes.
  *
- * What a probe reads of a node are the raw bytes that the node sent: they hold the GUID all the same.
+ * The raw bytes of a node still contain the GUID for the probe.
  */
 
 static _Thread_local bool hidden;
@@ -34,7 +30,7 @@ void ibnetdisc_hide_systems(bool hide)
     hidden = hide;
 }
 
-/* libibmad's own. */
+/* The function of libibmad. */
 static uint64_t read_field(void *buf, int base_offs, enum MAD_FIELDS field)
 {
     static _Atomic(uintptr_t) address;
@@ -51,7 +47,7 @@ uint64_t mad_get_field64(void *buf, int base_offs, enum MAD_FIELDS field)
     return hidden && field == IB_NODE_SYSTEM_GUID_F ? 0 : read_field(buf, base_offs, field);
 }
 
-/* ---- the port of this host that is asked through ---- */
+/* ---- the port of this host ---- */
 
 #define MAD_CLASS_DIR "/sys/class/infiniband_mad"
 
@@ -64,16 +60,16 @@ int ibnetdisc_target(const char *arg, char ca[UMAD_CA_NAME_LEN], int *port, stru
     size_t len = strcspn(arg, ":");
     if (len >= UMAD_CA_NAME_LEN ||
         strspn(arg, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.") < len)
-        return fab_fail(err, PMIXFAB_ERR_INVAL,
-                        "ibnetdisc:%s: no name of an HCA; give ibnetdisc[:CA[:PORT]], as ibnetdisc:mlx5_0:1",
-                        arg);
+        return fab_fail(
+            err, PMIXFAB_ERR_INVAL,
+            "ibnetdisc:%s: not the name of an HCA; give ibnetdisc[:CA[:PORT]], as ibnetdisc:mlx5_0:1", arg);
     if (arg[len] == ':') {
         const char *p = arg + len + 1;
         unsigned v = 0;
         for (; *p >= '0' && *p <= '9' && v < 1000; p++)
             v = v * 10 + (unsigned)(*p - '0');
         if (*p != '\0' || v < 1 || v > 254)
-            return fab_fail(err, PMIXFAB_ERR_INVAL, "ibnetdisc:%s: \"%s\" is no port; give 1 to 254", arg,
+            return fab_fail(err, PMIXFAB_ERR_INVAL, "ibnetdisc:%s: \"%s\" is not a port; give 1 to 254", arg,
                             arg + len + 1);
         *port = (int)v;
     }
@@ -88,8 +84,10 @@ const char *ibnetdisc_state_name(unsigned state)
     return names[state <= 4 ? state : 0];
 }
 
-/* libibumad is asked first and the files only to explain its no, because what it sees may be simulated. (Its
- * list of HCAs is of no use: it names one even where there is none.) */
+/*
+ * Use libibumad first, because its ports may be simulated, and the files only to explain its error. (Its list
+ * of HCAs is useless: it names one even if there is none.)
+ */
 int ibnetdisc_port(const char *ca, int num, umad_port_t *port, char *why, size_t size)
 {
     char name[UMAD_CA_NAME_LEN];
@@ -108,12 +106,13 @@ int ibnetdisc_port(const char *ca, int num, umad_port_t *port, char *why, size_t
                  "no InfiniBand port: " MAD_CLASS_DIR
                  " is absent (no HCA, or the module ib_umad is not loaded)");
     } else {
-        snprintf(why, size, "no InfiniBand port: " MAD_CLASS_DIR " names none that can be read");
+        snprintf(why, size, "no InfiniBand port: " MAD_CLASS_DIR " lists none that can be read");
     }
     return PMIXFAB_ERR_NOTFOUND;
 }
 
-/* A port that no subnet manager has brought up sees itself at most. That must not pass for the whole subnet.
+/*
+ * A port that no subnet manager has brought up sees itself at most. That must not pass for the whole subnet.
  */
 static int check_port(const umad_port_t *port, struct fab_err *err)
 {
@@ -148,19 +147,19 @@ int ibnetdisc_usable(const struct probe_config *config, umad_port_t *port, struc
     return rc;
 }
 
-/* ---- questions through libibumad, several in flight ---- */
+/* ---- requests through libibumad, several in flight ---- */
 
-/* umad_size() is another one when a port is open than before. */
+/* umad_size() changes when a port is opened. */
 #define PACKET (sizeof(struct ib_user_mad) + IB_MAD_SIZE)
 
 struct smp_port {
     int fd, agent, class;
     unsigned flight, timeout_ms, retries;
-    uint32_t next; /* transaction number of the next question */
+    uint32_t next; /* transaction number of the next request */
     uint64_t sent;
     void *out, *in;     /* a packet each way */
     uint32_t *waiting;  /* transaction numbers of those in flight, 0: a free place */
-    uint32_t *question; /* and which questions they are */
+    uint32_t *question; /* and the requests that they belong to */
 };
 
 bool smp_path_extend(struct smp_path *path, unsigned num)
@@ -218,15 +217,14 @@ int smp_open(const umad_port_t *at, int class, unsigned flight, unsigned timeout
     if (port->agent < 0) {
         smp_close(port);
         return fab_fail(err, PMIXFAB_ERR_IO,
-                        "ibnetdisc:%s:%d: the port cannot be opened; check the access to "
-                        "/dev/infiniband/umad*",
+                        "ibnetdisc:%s:%d: cannot open the port; check the access to /dev/infiniband/umad*",
                         at->ca_name, at->portnum);
     }
     *out = port;
     return PMIXFAB_OK;
 }
 
-/* Into a free place; false where the packet could not be sent. */
+/* Send into a free place; return false if the packet could not be sent. */
 static bool send_one(struct smp_port *port, const struct smp *smp, unsigned place, uint32_t index)
 {
     const uint32_t transaction = port->next;
@@ -258,7 +256,7 @@ static bool send_one(struct smp_port *port, const struct smp *smp, unsigned plac
     return true;
 }
 
-/* A packet has come. The place that it frees, or FAB_NONE where nobody waited for it. */
+/* Receive a packet. Return the place that it frees, or FAB_NONE if it belongs to no request. */
 static uint32_t take_one(struct smp_port *port, struct smp *questions, size_t *silent)
 {
     uint8_t *mad = umad_get_mad(port->in);
@@ -276,7 +274,7 @@ static uint32_t take_one(struct smp_port *port, struct smp *questions, size_t *s
         return place;
     }
     if ((mad_get_field(mad, 0, IB_DRSMP_STATUS_F) & 0x7fff) != 0) {
-        smp->refused = true; /* it answers, but not that question */
+        smp->refused = true; /* it answers, but not that request */
         return place;
     }
     smp->answered = true;
@@ -284,7 +282,7 @@ static uint32_t take_one(struct smp_port *port, struct smp *questions, size_t *s
     return place;
 }
 
-/* The next question from *next on that has somewhere to go; false: there is none. */
+/* Find the next request from *next on with a destination; return false if there is none. */
 static bool next_question(const struct smp_port *port, const struct smp *questions, size_t n, size_t *next)
 {
     while (*next < n && port->class == IB_PERFORMANCE_CLASS && questions[*next].lid == 0)
@@ -294,7 +292,7 @@ static bool next_question(const struct smp_port *port, const struct smp *questio
 
 int smp_ask(struct smp_port *port, struct smp *questions, size_t n, size_t patience, struct fab_err *err)
 {
-    /* umad_recv() may give up by itself before the kernel does; this long nothing at all is a fault. */
+    /* umad_recv() may give up before the kernel does; silence for this long is an error. */
     const int patience_ms = (int)(port->timeout_ms * (port->retries + 1) * 2 + 1000);
     size_t next = 0, out = 0, silent = 0;
     for (size_t i = 0; i < n; i++)
@@ -303,13 +301,13 @@ int smp_ask(struct smp_port *port, struct smp *questions, size_t n, size_t patie
     for (uint32_t place = 0; place < port->flight && next_question(port, questions, n, &next);
          place++, next++, out++)
         if (!send_one(port, &questions[next], place, (uint32_t)next))
-            return fab_fail(err, PMIXFAB_ERR_IO, "ibnetdisc: a packet cannot be sent: %s", strerror(errno));
+            return fab_fail(err, PMIXFAB_ERR_IO, "ibnetdisc: cannot send a packet: %s", strerror(errno));
     while (out > 0) {
         int length = IB_MAD_SIZE;
         if (umad_recv(port->fd, port->in, &length, patience_ms) < 0) {
             if (errno == EINTR)
                 continue;
-            return fab_fail(err, PMIXFAB_ERR_IO, "ibnetdisc: no packet comes back: %s", strerror(errno));
+            return fab_fail(err, PMIXFAB_ERR_IO, "ibnetdisc: no packet is received: %s", strerror(errno));
         }
         const uint32_t place = take_one(port, questions, &silent);
         if (place == FAB_NONE)
@@ -318,14 +316,14 @@ int smp_ask(struct smp_port *port, struct smp *questions, size_t n, size_t patie
         if (silent > patience || !next_question(port, questions, n, &next))
             continue;
         if (!send_one(port, &questions[next], place, (uint32_t)next))
-            return fab_fail(err, PMIXFAB_ERR_IO, "ibnetdisc: a packet cannot be sent: %s", strerror(errno));
+            return fab_fail(err, PMIXFAB_ERR_IO, "ibnetdisc: cannot send a packet: %s", strerror(errno));
         next++;
         out++;
     }
     return PMIXFAB_OK;
 }
 
-/* ---- what ports count, by queries to the performance management of their devices ---- */
+/* ---- counters of ports, by queries to the performance management of their devices ---- */
 
 #define COUNTERS_TIMEOUT_MS 200u
 #define COUNTERS_RETRIES    2u
@@ -333,7 +331,7 @@ int smp_ask(struct smp_port *port, struct smp *questions, size_t n, size_t patie
 
 static const struct {
     enum probe_counter counter;
-    int field, extended; /* the latter 0: there is none */
+    int field, extended; /* extended 0: there is none */
 } fields[] = {
     {COUNTER_SYMBOL_ERRORS, IB_PC_ERR_SYM_F, 0},
     {COUNTER_LINK_RECOVERIES, IB_PC_LINK_RECOVERS_F, 0},
@@ -349,7 +347,7 @@ static const struct {
     {COUNTER_RECEIVED_PACKETS, IB_PC_RCV_PKTS_F, IB_PC_EXT_RCV_PKTS_F},
 };
 
-/* Where the performance management of a port is; 0: nowhere. */
+/* Return the LID of a port's performance management; 0: none. */
 static uint16_t lid_of(const struct fab_inventory *inv, uint64_t guid, uint32_t num)
 {
     const uint32_t n = fab_inventory_find(inv, guid);
@@ -361,7 +359,7 @@ static uint16_t lid_of(const struct fab_inventory *inv, uint64_t guid, uint32_t 
     return port == FAB_NONE ? 0 : inv->ports[port].lid;
 }
 
-/* Ask those that have a LID; the others stay unanswered. */
+/* Send to those with a LID; the others stay unanswered. */
 static int ask_attribute(struct smp_port *port, struct smp *questions, const uint16_t *lids,
                          const struct probe_reading *list, uint32_t n, uint16_t attribute,
                          struct fab_err *err)

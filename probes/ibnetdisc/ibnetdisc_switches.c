@@ -1,13 +1,13 @@
 /*
- * ibnetdisc_switches.c - which switches are read anew, the way to them, and what they and their neighbours
- * answer.
+ * ibnetdisc_switches.c - read some switches again: their selection, the paths to them, their answers and
+ * those of their neighbours.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "probes/ibnetdisc/ibnetdisc.h"
 
-/* ---- what the switches say that are read anew, and who is behind them ---- */
+/* ---- the answers of the switches, and their neighbours ---- */
 
 #define PATIENCE 64u
 
@@ -18,12 +18,12 @@ static int switches_surprise(struct fab_err *err, const char *what)
     return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "ibnetdisc: %s", what);
 }
 
-/* Questions with the places that their answers go to. */
+/* Requests with the destinations of their answers. */
 struct batch {
-    struct smp *questions; /* room for all that one round can ask */
+    struct smp *questions; /* room for all requests of one round */
     struct place {
         uint8_t *to;
-        bool *heard; /* NULL: an answer is a must */
+        bool *heard; /* NULL: an answer is required */
     } * places;
     size_t n;
 };
@@ -46,7 +46,7 @@ static int batch_ask(struct reread_sweep *sweep, struct batch *batch, struct fab
             rc = switches_surprise(err, "a node does not answer");
         if (question->answered && place->to != NULL)
             memcpy(place->to, question->data, ATTRIBUTE_SIZE);
-        if (place->heard != NULL) /* Mellanox' own attribute, of which one bit counts */
+        if (place->heard != NULL) /* Mellanox' own attribute, of which one bit is used */
             *place->heard = question->answered &&
                             (mad_get_field(question->data, 0, IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F) & 1) != 0;
     }
@@ -61,7 +61,7 @@ static bool reread_port_is_up(const struct reread_port *port)
     return info.link_up;
 }
 
-/* Could it be FDR10, which looks like QDR? */
+/* Return whether it could be FDR10, which looks like QDR. */
 static bool ask_fdr10(const uint8_t node[ATTRIBUTE_SIZE], const uint8_t port[ATTRIBUTE_SIZE])
 {
     struct node_info info;
@@ -78,7 +78,7 @@ static void ask_themselves(struct reread *r, struct batch *batch)
         batch_add(batch, &r->path, IB_ATTR_PORT_INFO, num, r->ports[num].info, NULL);
 }
 
-/* Then who is behind the ports that are up. */
+/* Then the neighbours at ports that are up. */
 static int ask_neighbours(struct reread *r, struct batch *batch, struct fab_err *err)
 {
     for (unsigned num = 1; num <= r->num_ports; num++) {
@@ -96,7 +96,7 @@ static int ask_neighbours(struct reread *r, struct batch *batch, struct fab_err 
     return PMIXFAB_OK;
 }
 
-/* Then what hosts there are called, and their ports. fdr10: once that is known. */
+/* Then descriptions and ports of the hosts there. fdr10: once that is known. */
 static void ask_hosts(struct reread *r, struct batch *batch, bool fdr10)
 {
     for (unsigned num = 1; num <= r->num_ports; num++) {
@@ -144,17 +144,17 @@ static int switches_ask(struct reread_sweep *sweep, struct fab_err *err)
     return rc;
 }
 
-/* ----
- * ask a few switches for their ports, and who is behind them.
+/*
+ * ---- read a few switches' ports, and their neighbours.
  *
- * Whatever does not fit to the last inventory (a switch that cannot be found where it was, one that nobody
- * knew, a part that is not reached any more) is left to a discovery of everything.
+ * Everything that does not fit the last inventory (a switch that is not found in its place, an unknown
+ * switch, a part that is not reached) is left to a full discovery.
  */
 
-#define CHEAP      2000u /* questions that are always worth it */
-#define CANDIDATES 8     /* ways into a switch that are tried */
+#define CHEAP      2000u /* requests that are always worth it */
+#define CANDIDATES 8     /* paths into a switch that are tried */
 
-/* ---- which switches ------------------------------------------------------------------------------- */
+/* ---- selection ----------------------------------------------------------------------------------- */
 
 static int reread_add(struct reread_sweep *sweep, uint32_t node, struct fab_err *err)
 {
@@ -166,20 +166,20 @@ static int reread_add(struct reread_sweep *sweep, uint32_t node, struct fab_err 
     if (to->ports == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "ibnetdisc: out of memory");
     sweep->which[node] = sweep->n_rereads++;
-    /* Its cables do not count from now on, until they are read. */
+    /* its cables do not count until they are read */
     memset(&sweep->view.signs[sweep->view.switches[sweep->view.at[node]].first_sign], 0,
            (to->num_ports + 1) * sizeof(*sweep->view.signs));
     return PMIXFAB_OK;
 }
 
-/* Those that are dirty and in this port's subnet. */
+/* Add the dirty switches of this port's subnet. */
 static int add_dirty(struct reread_sweep *sweep, const struct dirty_switches *dirty, struct fab_err *err)
 {
     uint32_t cost = 0;
     for (uint32_t i = 0; i < dirty->n; i++) {
         const uint32_t node = fab_inventory_find(sweep->last, dirty->guids[i]);
         if (node == FAB_NONE)
-            return switches_surprise(err, "a switch changed that the last inventory does not have");
+            return switches_surprise(err, "a switch changed that is not in the last inventory");
         if (sweep->view.at[node] == FAB_NONE)
             continue;
         cost += sweep->last->nodes[node].num_ports * 2u;
@@ -192,9 +192,9 @@ static int add_dirty(struct reread_sweep *sweep, const struct dirty_switches *di
     return PMIXFAB_OK;
 }
 
-/* ---- the way to them ------------------------------------------------------------------------------ */
+/* ---- paths --------------------------------------------------------------------------------------- */
 
-/* Ways into a switch from those that are believed. */
+/* Find paths into a switch from those that are verified. */
 static unsigned reread_candidates(const struct reread_sweep *sweep, const struct reread *to,
                                   struct smp *questions)
 {
@@ -210,7 +210,7 @@ static unsigned reread_candidates(const struct reread_sweep *sweep, const struct
         const uint32_t from = last->ports[peer].node;
         const uint32_t at = sweep->view.at[from];
         const bool home = peer == sweep->view.own;
-        /* A neighbour that was read anew says itself whether that cable is still there. */
+        /* a neighbour that was read again shows whether that cable is still there */
         if (!home && (at == FAB_NONE ||
                       sweep->view.signs[sweep->view.switches[at].first_sign + last->ports[peer].num] == 0))
             continue;
@@ -222,7 +222,7 @@ static unsigned reread_candidates(const struct reread_sweep *sweep, const struct
     return n;
 }
 
-/* Find some of those that are not found yet: *found says how many. */
+/* Find some of those that are not found yet; *found becomes their number. */
 static int find_some(struct reread_sweep *sweep, uint32_t *found, struct fab_err *err)
 {
     struct smp *questions = calloc((size_t)sweep->n_rereads * CANDIDATES + 1, sizeof(*questions));
@@ -253,7 +253,7 @@ static int find_some(struct reread_sweep *sweep, uint32_t *found, struct fab_err
             memcpy(to->info, question->data, ATTRIBUTE_SIZE);
             *found += 1;
             if (info.type != NODE_TYPE_SWITCH || info.num_ports != to->num_ports)
-                rc = switches_surprise(err, "a switch has become another one");
+                rc = switches_surprise(err, "a switch was replaced by another one");
         }
     }
     free(questions);
@@ -261,9 +261,9 @@ static int find_some(struct reread_sweep *sweep, uint32_t *found, struct fab_err
     return rc;
 }
 
-/* ---- what it means for others --------------------------------------------------------------------- */
+/* ---- effects on other switches ----------------------------------------------------------------------- */
 
-/* The switch of the last inventory, whose port has another cable than it says now, is to be read, too. */
+/* Also read the switch of the last inventory whose port has another cable now. */
 static int reread_suspect(struct reread_sweep *sweep, uint32_t port, struct fab_err *err)
 {
     const uint32_t node = port == FAB_NONE ? FAB_NONE : sweep->last->ports[port].node;
@@ -272,7 +272,7 @@ static int reread_suspect(struct reread_sweep *sweep, uint32_t port, struct fab_
     return reread_add(sweep, node, err);
 }
 
-/* A port of a switch that was read: is it the cable that it had? */
+/* Check whether a port of a switch that was read has its former cable. */
 static int reread_compare_port(struct reread_sweep *sweep, uint32_t node, unsigned num, struct fab_err *err)
 {
     const struct fab_inventory *last = sweep->last;
@@ -284,7 +284,7 @@ static int reread_compare_port(struct reread_sweep *sweep, uint32_t node, unsign
     const uint32_t other = behind->there ? fab_inventory_find(last, info.node_guid) : FAB_NONE;
     if (behind->there && info.type == NODE_TYPE_SWITCH &&
         (other == FAB_NONE || last->nodes[other].kind != FAB_SWITCH || sweep->view.at[other] == FAB_NONE))
-        return switches_surprise(err, "there is a switch that was not there");
+        return switches_surprise(err, "there is a new switch");
     const uint32_t now = other == FAB_NONE ? FAB_NONE : fab_inventory_port(last, other, info.local_port);
     if (before != FAB_NONE && now == before) {
         struct view *view = &sweep->view;
@@ -292,7 +292,7 @@ static int reread_compare_port(struct reread_sweep *sweep, uint32_t node, unsign
         return PMIXFAB_OK;
     }
     int rc = reread_suspect(sweep, before, err);
-    if (rc == PMIXFAB_OK && now != FAB_NONE) /* who had that port before has lost it */
+    if (rc == PMIXFAB_OK && now != FAB_NONE) /* the former owner of that port has lost it */
         rc = reread_suspect(sweep, last->ports[now].peer, err);
     if (rc == PMIXFAB_OK && other != FAB_NONE && other != node && info.type == NODE_TYPE_SWITCH)
         rc = reread_add(sweep, other, err);
@@ -302,7 +302,7 @@ static int reread_compare_port(struct reread_sweep *sweep, uint32_t node, unsign
 static int compare_all(struct reread_sweep *sweep, struct fab_err *err)
 {
     int rc = PMIXFAB_OK;
-    const uint32_t n = sweep->n_rereads; /* what is added meanwhile is not read yet */
+    const uint32_t n = sweep->n_rereads; /* switches added meanwhile are not read yet */
     for (uint32_t i = 0; i < n && rc == PMIXFAB_OK; i++) {
         if (!switches_fresh(&sweep->rereads[i]))
             continue;
@@ -313,19 +313,21 @@ static int compare_all(struct reread_sweep *sweep, struct fab_err *err)
     return rc;
 }
 
-/* Are all switches reached, as far as cables are known to be there? */
+/* Check that all switches are reached, as far as cables are known. */
 static int check_reached(struct reread_sweep *sweep, struct fab_err *err)
 {
     struct view *view = &sweep->view;
     view_route(view);
     for (uint32_t i = 0; i < view->n_switches; i++)
         if (view->up[view->switches[i].node] == FAB_NONE)
-            return switches_surprise(err, "a part of the subnet is not reached any more");
+            return switches_surprise(err, "a part of the subnet is no longer reached");
     return PMIXFAB_OK;
 }
 
-/* Read the switches, and those of their neighbours that turn out to have changed. PMIXFAB_ERR_UNSUPPORTED
- * where what is seen is more than this can tell. */
+/*
+ * Read the switches, and their neighbours that have changed. PMIXFAB_ERR_UNSUPPORTED if a full discovery is
+ * needed.
+ */
 static int switches_read(struct reread_sweep *sweep, struct fab_err *err)
 {
     uint32_t left = sweep->n_rereads;
@@ -334,7 +336,7 @@ static int switches_read(struct reread_sweep *sweep, struct fab_err *err)
         uint32_t found = 0;
         rc = find_some(sweep, &found, err);
         if (rc == PMIXFAB_OK && found == 0)
-            rc = switches_surprise(err, "a switch is not where it was");
+            rc = switches_surprise(err, "a switch is not in its former place");
         if (rc == PMIXFAB_OK)
             rc = switches_ask(sweep, err);
         if (rc == PMIXFAB_OK)
@@ -346,7 +348,7 @@ static int switches_read(struct reread_sweep *sweep, struct fab_err *err)
     return rc == PMIXFAB_OK ? check_reached(sweep, err) : rc;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------ */
+/* ---- the whole sweep ------------------------------------------------------------------------------ */
 
 static int switches_open(struct reread_sweep *sweep, const umad_port_t *at, const struct probe_config *config,
                          struct fab_err *err)
@@ -383,7 +385,7 @@ int ibnetdisc_switches(const struct probe_config *config, const struct probe_sin
              ?: switches_read(&sweep, err)
          ?: switches_build(&sweep, inv, err);
     if (rc == PMIXFAB_OK)
-        probe_note(sink, PMIXFAB_LOG_DEBUG, "%u switch%s read anew with %ju packets", sweep.n_rereads,
+        probe_note(sink, PMIXFAB_LOG_DEBUG, "%u switch%s read again with %ju packets", sweep.n_rereads,
                    sweep.n_rereads == 1 ? "" : "es", (uintmax_t)smp_sent(sweep.port));
     for (uint32_t i = 0; i < sweep.n_rereads; i++)
         free(sweep.rereads[i].ports);

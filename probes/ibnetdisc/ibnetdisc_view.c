@@ -1,11 +1,11 @@
-/* ibnetdisc_view.c - what a light sweep believes and asks: decisions, no questions. */
+/* ibnetdisc_view.c - the decisions of a light sweep: expectations, and the next requests. */
 #include "probes/ibnetdisc/ibnetdisc.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_BUDGET 512u /* questions: nothing, and the whole of a small subnet */
-#define PART         20u  /* of the questions of a sweep a light sweep may ask one in so many */
+#define LEAST_BUDGET 512u /* requests: negligible, and the whole of a small subnet */
+#define PART         20u  /* a light sweep may send one of so many requests of a sweep */
 
 void view_free(struct view *view)
 {
@@ -23,13 +23,13 @@ uint32_t view_sweep_cost(const struct fab_inventory *inv)
     uint32_t cost = 0;
     for (uint32_t i = 0; i < inv->n_nodes; i++) {
         const struct fab_node *node = &inv->nodes[i];
-        /* Each cable is followed from both ends; then come node and port info, and the description. */
+        /* each cable is followed from both ends; then node and port info, and the description */
         cost += node->n_ports + 3 + (node->kind == FAB_SWITCH ? node->num_ports + 1u : 0);
     }
     return cost;
 }
 
-/* ---- what counts of a port ------------------------------------------------------------------------ */
+/* ---- the relevant state of a port -------------------------------------------------------------------- */
 
 static uint32_t sign_of(bool link, unsigned state, unsigned width)
 {
@@ -76,7 +76,7 @@ static int port_info_reserve(struct view *view)
     return PMIXFAB_OK;
 }
 
-/* Another subnet's switches are another probe's. */
+/* Switches of another subnet belong to another probe. */
 static bool in_subnet(const struct fab_inventory *inv, const struct fab_node *node, uint8_t subnet)
 {
     return node->n_ports > 0 && inv->ports[node->first_port].subnet == subnet;
@@ -100,7 +100,7 @@ static void take_switch(struct view *view, uint32_t index, uint32_t *n_signs)
     view->at[index] = view->n_switches++;
 }
 
-/* An edge that is cabled to one of the switches and not yet what it is going to be. */
+/* Add an edge that is cabled to one of the switches and not completely up. */
 static void take_edge(struct view *view, uint32_t index)
 {
     const struct fab_inventory *inv = view->inv;
@@ -136,7 +136,7 @@ int view_new(const struct fab_inventory *inv, uint64_t own_guid, struct view *vi
 
 /* ---- routes --------------------------------------------------------------------------------------- */
 
-/* Is the cable at this port still there, as far as its switch has said? */
+/* Return whether the cable at this port is still there, as of its switch's last answer. */
 static bool link_up(const struct view *view, uint32_t port)
 {
     const struct fab_port *p = &view->inv->ports[port];
@@ -238,7 +238,7 @@ bool view_edge(struct view *view, uint32_t edge, const uint8_t info[ATTRIBUTE_SI
 
 /* ---- the subnet manager ---------------------------------------------------------------------------- */
 
-#define AT_REST 16u /* packets between two light sweeps: answers, and what else is no sweep */
+#define AT_REST 16u /* packets between two light sweeps that are no sweep */
 
 bool view_manager(struct view *view, uint32_t count, bool dirty)
 {
@@ -248,7 +248,7 @@ bool view_manager(struct view *view, uint32_t count, bool dirty)
     view->acted_last = count;
     view->manager = true;
     view->dirty = dirty;
-    if (first || another) { /* what it does now may be for what was noticed before this view */
+    if (first || another) { /* its work may be for changes before this view */
         view->busy = view->explained = true;
         view->acted = 0;
         return another;
@@ -265,7 +265,7 @@ bool view_manager(struct view *view, uint32_t count, bool dirty)
     if (sent > AT_REST)
         return false;
     view->busy = false;
-    /* Its usual round, which it does every few seconds, is a question to each node at most. */
+    /* its usual round every few seconds is at most one request to each node */
     return !view->explained && view->acted > (view->n_switches + view->inv->n_nodes) * 3 / 2;
 }
 
@@ -289,12 +289,12 @@ bool view_manager_path(const struct view *view, uint16_t lid, struct smp_path *p
     return false;
 }
 
-/* ---- what to ask ---------------------------------------------------------------------------------- */
+/* ---- next requests -------------------------------------------------------------------------------- */
 
-/* Why a switch's ports are to be read. */
+/* The reason to read a switch's ports. */
 enum pick { PICK_ANY, PICK_SUSPECT, PICK_UNSETTLED, PICK_SET };
 
-/* While the bit stands, it cannot say that there is more: without a subnet manager it stands for ever. */
+/* While the bit is set, it cannot report another change: without a subnet manager it stays set. */
 static bool is_picked(const struct view_switch *sw, enum pick why)
 {
     return why == PICK_SUSPECT     ? sw->suspect
@@ -325,7 +325,7 @@ uint32_t view_pick(struct view *view, bool others, uint32_t *list)
         return 0;
     bool *taken = calloc(view->n_switches, sizeof(*taken));
     if (taken == NULL)
-        return 0; /* another time */
+        return 0; /* next time */
     n = take_where(view, PICK_SUSPECT, taken, list, n, &cost);
     for (uint32_t i = 0; i < n; i++)
         view->switches[list[i]].suspect = false;
@@ -333,7 +333,7 @@ uint32_t view_pick(struct view *view, bool others, uint32_t *list)
     if (others) {
         static const enum pick turns[] = {PICK_UNSETTLED, PICK_SET, PICK_ANY};
         for (size_t i = 0; i < sizeof(turns) / sizeof(turns[0]); i++) {
-            cost /= 2; /* so that a storm of bits does not keep the others from their turn */
+            cost /= 2; /* so that many set bits do not block the others */
             n = take_where(view, turns[i], taken, list, n, &cost);
         }
     }

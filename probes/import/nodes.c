@@ -1,14 +1,14 @@
 /*
- * nodes.c - the probe `nodes`: a CSV of hosts and the switches that they are cabled to.
+ * nodes.c - the probe `nodes`: a CSV of hosts and their switches.
  *
  *   host,switch,port,speed
  *   n1,leaf1,1,200
  *   n2,leaf1,2,4xHDR
  *   leaf1,spine1,,400
  *
- * A line is a cable. What stands in the second column is a switch, wherever else it stands; what stands in
- * the first one only is a host. The port is the switch's, of the second column. The speed is in Gbit/s, or
- * lanes and a lane's speed as ibnetdiscover has them. Port and speed may be empty or left out.
+ * A line is a cable. A name in the second column is a switch, also in the first column of other lines; a name
+ * in the first one only is a host. The port is that of the switch in the second column. The speed is in
+ * Gbit/s, or lanes and a lane's speed as in ibnetdiscover. Port and speed may be empty or left out.
  */
 #include "probes/import/import.h"
 
@@ -41,7 +41,7 @@ static void nodes_port(struct scan *field, struct nodes_line *line)
     uint32_t port = 0;
     scan_number(field, "port", 1, 254, &port);
     if (field->rc == PMIXFAB_OK && field->at < field->end)
-        scan_fail(field, field->at, PMIXFAB_ERR_SYNTAX, "a port is a number; take out what is behind it");
+        scan_fail(field, field->at, PMIXFAB_ERR_SYNTAX, "a port is a number; remove the text after it");
     line->port = (uint8_t)port;
 }
 
@@ -86,7 +86,7 @@ static void nodes_read_line(struct nodes_reader *r)
     }
     if (more)
         scan_fail(s, fields[FIELDS - 1].at, PMIXFAB_ERR_SYNTAX,
-                  "a line has host, switch, port and speed; take out what is more");
+                  "a line has host, switch, port and speed; remove the rest");
     if (s->rc == PMIXFAB_OK && (n < 2 || fields[0].at == fields[0].end || fields[1].at == fields[1].end))
         scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX, "a line begins with a host, a comma and its switch");
     if (s->rc != PMIXFAB_OK ||
@@ -111,7 +111,7 @@ static void nodes_read_line(struct nodes_reader *r)
         r->lines[r->n_lines++] = line;
 }
 
-/* Switches first, so that each name of the first column is known to be one or not. */
+/* Read switches first, so that each name of the first column is known to be one or not. */
 static int nodes_wire(struct nodes_reader *r)
 {
     int rc = PMIXFAB_OK;
@@ -141,7 +141,7 @@ int nodes_parse(const char *file, const char *text, size_t len, const struct pro
         nodes_read_line(&r);
     int rc = r.s.rc;
     if (rc == PMIXFAB_OK && r.n_lines == 0)
-        rc = fab_fail(err, PMIXFAB_ERR_SYNTAX, "%s:1:1: not a single line with a host and its switch", file);
+        rc = fab_fail(err, PMIXFAB_ERR_SYNTAX, "%s:1:1: no line with a host and its switch", file);
     if (rc == PMIXFAB_OK)
         rc = nodes_wire(&r) ?: wiring_inventory(&r.w, inv);
     wiring_destroy(&r.w);

@@ -9,11 +9,11 @@
 #include "probes/import/import.h"
 #include "topo/base/array.h"
 
-/* A switch or a block, and what is below it; texts belong to the reader. */
+/* A switch or a block with the names below it; texts belong to the reader. */
 struct slurm_switch {
     struct wiring_end self;
     struct wired_node *node;
-    const char *switches, *nodes; /* lists; NULL: it has none */
+    const char *switches, *nodes; /* lists; NULL: none */
     struct wiring_place switches_at, nodes_at;
     bool is_block;
 };
@@ -29,9 +29,9 @@ struct slurm_reader {
     bool yaml_open;
 };
 
-/* ---- the switches and blocks of Slurm's topologies, and what is below them ---- */
+/* ---- the switches and blocks of Slurm's topologies ---- */
 
-#define BLOCKS_JOIN "blocks" /* our switch above them */
+#define BLOCKS_JOIN "blocks" /* the generated switch above them */
 
 static int slurm_define(struct slurm_reader *r, const struct slurm_switch *defined)
 {
@@ -72,15 +72,12 @@ static int slurm_wire(struct slurm_reader *r)
     }
     if (blocks && rc == PMIXFAB_OK)
         probe_note(r->sink, PMIXFAB_LOG_INFO,
-                   "%s: one switch joins all blocks: which of them stand together by the sizes of blocks is "
-                   "passed over",
-                   r->w.file);
+                   "%s: one switch joins all blocks: groups of blocks by BlockSizes are ignored", r->w.file);
     return rc;
 }
 
-/* ----
- * topology.yaml: several topologies, each of which is a plane of its own, called as the
- * topology is.
+/*
+ * ---- topology.yaml: several topologies; each is a plane with the topology's name.
  *
  *   - topology: fast
  *     tree:
@@ -111,7 +108,7 @@ static int slurm_yaml_list(const struct slurm_reader *r, const yaml_node_t *node
     return PMIXFAB_OK;
 }
 
-/* `- switch: NAME` or `- block: NAME`, and what is below. */
+/* Read `- switch: NAME` or `- block: NAME`, and the names below. */
 static int slurm_yaml_switch(struct slurm_reader *r, const yaml_node_t *item, uint8_t part, bool is_block)
 {
     struct slurm_switch defined = {.is_block = is_block};
@@ -140,7 +137,7 @@ static bool slurm_yaml_is_true(const yaml_node_t *node)
     return false;
 }
 
-/* Its switches are the part number n_views. */
+/* Read a topology; its switches are the part number n_views. */
 static int slurm_yaml_topology(struct slurm_reader *r, const yaml_node_t *topology)
 {
     struct wiring_end end;
@@ -152,7 +149,7 @@ static int slurm_yaml_topology(struct slurm_reader *r, const yaml_node_t *topolo
     const uint8_t part = (uint8_t)r->w.n_views;
     if (name == NULL)
         return wiring_fail(&r->w, yaml_file_place(topology), PMIXFAB_ERR_SYNTAX,
-                           "expected `topology:` and its name, as Slurm's topology.yaml has it");
+                           "expected `topology:` and its name, as in Slurm's topology.yaml");
     int rc = yaml_file_name(&r->yaml, name, "a name", &end);
     if (rc == PMIXFAB_OK && tree == NULL && block == NULL)
         probe_note(r->sink, PMIXFAB_LOG_INFO,
@@ -183,20 +180,20 @@ static void slurm_close_yaml(struct slurm_reader *r)
         yaml_file_close(&r->yaml);
 }
 
-/* ----
- * the probe `slurm`: topology.conf of topology/tree and topology/block, and topology.yaml.
+/*
+ * ---- the probe `slurm`: topology.conf of topology/tree and topology/block, and topology.yaml.
  *
  *   SwitchName=leaf1 Nodes=n[1-4,7]          BlockName=b1 Nodes=n[1-18]
  *   SwitchName=top Switches=leaf[1-2]        BlockSizes=18
  *
- * A block is a switch, and a switch of our own joins them all, whatever sizes blocks together have.
+ * A block is a switch, and one generated switch joins them all, whatever the sizes of blocks.
  */
 
 /* ---- topology.conf ---- */
 
 enum slurm_key { KEY_SWITCH, KEY_BLOCK, KEY_SWITCHES, KEY_NODES, KEY_IGNORED, KEY_UNKNOWN };
 
-/* What is behind a backslash at the end of a line is a part of it. */
+/* The line after a backslash at the end of a line is a part of it. */
 static void conf_blank(struct scan *s, const char **next, const char *end)
 {
     for (;;) {
@@ -231,7 +228,7 @@ static enum slurm_key conf_key(struct scan *s)
     return KEY_UNKNOWN;
 }
 
-/* The value of a key, in a copy that the reader frees; NULL: a failure. */
+/* Return the value of a key, in a copy that the reader frees; NULL: a failure. */
 static const char *conf_value(struct slurm_reader *r, struct scan *s)
 {
     const char *stop, *from = s->at;
@@ -276,7 +273,7 @@ static void conf_take(struct slurm_switch *line, enum slurm_key key, const char 
     }
 }
 
-/* A line and those that continue it. */
+/* Read a line with its continuation lines. */
 static int conf_read_line(struct slurm_reader *r, struct scan *s, const char **next, const char *end)
 {
     struct slurm_switch line = {0};
@@ -286,11 +283,10 @@ static int conf_read_line(struct slurm_reader *r, struct scan *s, const char **n
         const enum slurm_key key = conf_key(s);
         const struct wiring_place at = {s->number, scan_column(s, s->at)};
         if (key == KEY_UNKNOWN)
-            return scan_fail(
-                s, word, PMIXFAB_ERR_SYNTAX,
-                "this is no word of a topology.conf that says what is below a switch or in a block");
+            return scan_fail(s, word, PMIXFAB_ERR_SYNTAX,
+                             "this word of a topology.conf does not describe a switch or a block");
         if (key != KEY_IGNORED && (had >> key & 1) != 0)
-            return scan_fail(s, word, PMIXFAB_ERR_CONFLICT, "a second one in this line");
+            return scan_fail(s, word, PMIXFAB_ERR_CONFLICT, "the same word twice in this line");
         had |= 1u << key;
         const char *value = conf_value(r, s);
         if (value != NULL)
@@ -300,7 +296,7 @@ static int conf_read_line(struct slurm_reader *r, struct scan *s, const char **n
         return s->rc;
     if (line.self.name == NULL ||
         (had & (1u << KEY_SWITCH | 1u << KEY_BLOCK)) == (1u << KEY_SWITCH | 1u << KEY_BLOCK))
-        return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX, "a line has a SwitchName or a BlockName");
+        return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX, "the line needs a SwitchName or a BlockName");
     return slurm_define(r, &line);
 }
 
@@ -338,10 +334,9 @@ int slurm_parse(const char *file, const char *text, size_t len, const struct pro
     const bool yaml = slurm_is_yaml(text, len);
     int rc = yaml ? slurm_read_yaml(&r, text, len) : conf_read(&r, text, len);
     if (rc == PMIXFAB_OK && r.n_switches == 0)
-        rc = fab_fail(
-            err, PMIXFAB_ERR_SYNTAX,
-            "%s:1:1: not a single switch or block: it should be Slurm's topology.conf or topology.yaml",
-            file);
+        rc =
+            fab_fail(err, PMIXFAB_ERR_SYNTAX,
+                     "%s:1:1: no switch or block: it should be Slurm's topology.conf or topology.yaml", file);
     bool trees = false, blocks = false;
     for (uint32_t i = 0; i < r.n_switches; i++)
         *(r.switches[i].is_block ? &blocks : &trees) = true;

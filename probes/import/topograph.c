@@ -1,6 +1,5 @@
 /*
- * topograph.c - the probe `topograph`: what NVIDIA's topograph calls a model, and the JSON of its engine
- * `graph`.
+ * topograph.c - the probe `topograph`: a model of NVIDIA's topograph, and the JSON of its engine `graph`.
  *
  *   switches:                                {"instances": [
  *     core: {switches: [leaf1, leaf2]}         {"id": "n1", "network_layers": ["leaf1", "core"]},
@@ -8,9 +7,9 @@
  *   - switch: leaf1                          ]}
  *     nodes: ["n[1-2]"]
  *
- * Network layers go from a node's own switch up. Labels and annotations say nothing of this fabric
- * (accelerators, regions): they are left out, and told. JSON is read as the YAML that it is, so that errors
- * name the place.
+ * Network layers go upwards from a node's own switch. Labels and annotations (accelerators, regions) do not
+ * describe this fabric: they are left out, with a remark. JSON is read as YAML, so that errors give the
+ * position.
  */
 #include "probes/import/import.h"
 
@@ -54,7 +53,7 @@ static int topograph_nodes(struct topograph_reader *r, struct wired_node *above,
     return rc;
 }
 
-/* Models of topograph before 0.5 have nodes here. */
+/* models of topograph before 0.5 have nodes here */
 static int topograph_switches(struct topograph_reader *r, const yaml_node_t *switches)
 {
     struct wiring_end end;
@@ -151,7 +150,7 @@ static int topograph_read(struct topograph_reader *r)
     for (size_t i = 0; rc == PMIXFAB_OK && (item = yaml_file_item(&r->yaml, blocks, i)) != NULL; i++)
         rc = topograph_block(r, item);
     if (rc == PMIXFAB_OK && r->w.nodes == NULL)
-        rc = wiring_fail(&r->w, yaml_file_place(root), PMIXFAB_ERR_SYNTAX, "not a single switch in the file");
+        rc = wiring_fail(&r->w, yaml_file_place(root), PMIXFAB_ERR_SYNTAX, "no switch in the file");
     return rc;
 }
 
@@ -168,8 +167,8 @@ int topograph_parse(const char *file, const char *text, size_t len, const struct
                    r.n_apart);
     if (rc == PMIXFAB_OK && r.n_domains > 0)
         probe_note(sink, PMIXFAB_LOG_INFO,
-                   "%s: labels of %u blocks or instances (accelerators, zones) are left out: a plane has no "
-                   "place for them",
+                   "%s: labels of %u blocks or instances (accelerators, zones) are left out: planes do not "
+                   "have them",
                    file, r.n_domains);
     yaml_file_close(&r.yaml);
     wiring_destroy(&r.w);

@@ -1,6 +1,4 @@
-/*
- * wiring.c - from names to an inventory, and YAML documents.
- */
+/* wiring.c - make an inventory from names; read YAML documents. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,11 +18,11 @@
 /* ---- from names to an inventory ---- */
 
 #define MOST_PORTS  254
-#define MOST_BELOW  (MOST_PORTS - 1)          /* a switch of ours: the cable to the one above it */
-#define MOST_LIST   (MOST_PORTS * MOST_BELOW) /* names that may stand below one switch */
+#define MOST_BELOW  (MOST_PORTS - 1) /* of a generated switch: without the cable to the one above it */
+#define MOST_LIST   (MOST_PORTS * MOST_BELOW) /* maximum number of names below one switch */
 #define MOST_CABLES 1000000
-#define MOST_NAME   64                                   /* bytes that an InfiniBand node can say of itself */
-#define MOST_HOST   (MOST_NAME - (int)sizeof("HCA-254")) /* and a blank */
+#define MOST_NAME   64                                   /* bytes of an InfiniBand node description */
+#define MOST_HOST   (MOST_NAME - (int)sizeof("HCA-254")) /* without a blank and the device's name */
 
 struct wired_node {
     UT_hash_handle hh;
@@ -32,14 +30,14 @@ struct wired_node {
     uint32_t index;            /* of a switch in the inventory */
     struct wiring_place place;
     const struct wired_node *parent; /* wiring_parent() */
-    uint32_t list;                   /* the last one that it stood in */
+    uint32_t list;                   /* the last one that contained it */
     uint32_t n_above, n_below;       /* cables */
-    struct wired_node *between;      /* wiring_split(): the last of ours below it */
+    struct wired_node *between;      /* wiring_split(): the last generated switch below it */
     unsigned n_between;
     uint16_t n_hcas;
     uint8_t part, view;  /* view: of wiring_find_views(), from 1 */
-    bool lost, has_said; /* a port that is said */
-    uint8_t taken[32];   /* ports, a bit each */
+    bool lost, has_said; /* has_said: a port is given */
+    uint8_t taken[32];   /* ports in use, one bit each */
     char key[];          /* S or H, the part's number from 1 as a byte, the name */
 };
 
@@ -48,7 +46,7 @@ struct wired_cable {
     uint8_t below_port; /* of a switch */
 };
 
-#define KEY_NAME 2 /* where the name begins */
+#define KEY_NAME 2 /* offset of the name */
 
 static bool wired_is_switch(const struct wired_node *node)
 {
@@ -81,7 +79,7 @@ static bool is_host_name(const char *name, size_t len)
     return len > 0 && len <= MOST_HOST && strchr("._-", name[0]) == NULL;
 }
 
-/* What fabrics are named by later would make something else of such names. */
+/* The naming of fabrics would misread names outside these rules. */
 static int wiring_check_name(const struct wiring *w, const struct wiring_end *end)
 {
     char shown[MOST_NAME + 1];
@@ -89,17 +87,17 @@ static int wiring_check_name(const struct wiring *w, const struct wiring_end *en
     if (!end->is_switch && !is_host_name(end->name, end->len))
         return wiring_fail(
             w, end->place, PMIXFAB_ERR_SYNTAX,
-            "\"%s\" is no host's name: 1 to %d letters, digits, dots, _ and -, a letter or digit first",
+            "\"%s\" is not a host name: 1 to %d letters, digits, dots, _ and -, a letter or digit first",
             shown, MOST_HOST);
     if (end->len == 0 || end->len > MOST_NAME || strlen(shown) != end->len ||
         memcmp(shown, end->name, end->len) != 0 || end->name[0] == ' ')
         return wiring_fail(w, end->place, PMIXFAB_ERR_SYNTAX,
-                           "\"%s\" is no switch's name: 1 to %d bytes that can be seen, without quotes",
-                           shown, MOST_NAME);
+                           "\"%s\" is not a switch name: 1 to %d visible bytes, without quotes", shown,
+                           MOST_NAME);
     return PMIXFAB_OK;
 }
 
-/* Returns the key's length; 0: the name is too long for any. */
+/* Return the key's length; 0: the name is too long. */
 static size_t wiring_key(const struct wiring_end *end, char key[KEY_NAME + MOST_NAME + 1])
 {
     if (end->len > MOST_NAME)
@@ -174,7 +172,7 @@ int wiring_view(struct wiring *w, const struct wiring_end *name, bool is_default
         if (strcmp(w->views[i].view, view.view) == 0)
             return wiring_fail(w, name->place, PMIXFAB_ERR_CONFLICT, "a second topology of this name");
     for (uint32_t i = 0; i < w->n_views; i++)
-        view.is_default &= !w->views[i].is_default; /* the first counts */
+        view.is_default &= !w->views[i].is_default; /* only the first one is the default */
     w->views[w->n_views++] = view;
     return PMIXFAB_OK;
 }
@@ -187,7 +185,7 @@ static struct wired_node *wired_root(struct wired_node *node)
     return node;
 }
 
-/* Join the switches that cables join. Does a host stand below two that are not? */
+/* Join the switches that cables join. Return whether a host is below two that are not joined. */
 static bool wiring_join(struct wiring *w)
 {
     bool several = false;
@@ -210,8 +208,10 @@ static bool wiring_join(struct wiring *w)
     return several;
 }
 
-/* The top switch with the lowest name whose topology has no number yet; NULL: there is none. The order of the
- * file says nothing. */
+/*
+ * Return the top switch with the lowest name whose topology has no number yet; NULL: none. The order of the
+ * file does not matter.
+ */
 static struct wired_node *wiring_next_top(struct wiring *w)
 {
     struct wired_node *top = NULL;
@@ -230,7 +230,7 @@ int wiring_find_views(struct wiring *w)
         return rc;
     while (rc == PMIXFAB_OK && (top = wiring_next_top(w)) != NULL) {
         const char *name = top->key + KEY_NAME;
-        if (w->n_views == FAB_MAX_SUBNETS) { /* too many for names: planes as the cables make them */
+        if (w->n_views == FAB_MAX_SUBNETS) { /* too many for names: planes follow the cables */
             w->n_views = 0;
             return PMIXFAB_OK;
         }
@@ -244,9 +244,9 @@ int wiring_find_views(struct wiring *w)
     return rc;
 }
 
-/* ---- switches that are none ---- */
+/* ---- generated switches ---- */
 
-/* Below one: NAME-1, NAME-2 and so on, as far as nothing else is called that. */
+/* Add one below another: NAME-1, NAME-2 and so on, skipping used names. */
 static int wiring_add_between(struct wiring *w, struct wired_node *above, struct wiring_place place)
 {
     char name[MOST_NAME + 16];
@@ -260,8 +260,10 @@ static int wiring_add_between(struct wiring *w, struct wired_node *above, struct
     return rc;
 }
 
-/* Clouds write down one switch with more hosts than any has ports. Then switches of ours stand between, each
- * full before the next one, so that a host more moves none of the others. */
+/*
+ * Cloud files list one switch with more hosts than any switch has ports. Then generated switches are put
+ * between, each full before the next one, so that an additional host moves no other.
+ */
 static int wiring_split(struct wiring *w)
 {
     int rc = PMIXFAB_OK;
@@ -291,7 +293,7 @@ static bool take_port(struct wired_node *node, unsigned port)
     return was_free;
 }
 
-/* From the lowest, or from the highest; 0: none is free. */
+/* Take the lowest, or the highest, free port; 0: none is free. */
 static uint8_t take_free_port(struct wired_node *node, bool lowest)
 {
     for (unsigned i = 1; i <= MOST_PORTS; i++) {
@@ -302,7 +304,7 @@ static uint8_t take_free_port(struct wired_node *node, bool lowest)
     return 0;
 }
 
-/* The port that a name asks for by the number at its end; 0: there is none. */
+/* Return the port that a name requests by the number at its end; 0: none. */
 static unsigned wanted_port(const struct wired_node *node)
 {
     const char *name = node->key + KEY_NAME, *digits = name + strlen(name);
@@ -314,14 +316,13 @@ static unsigned wanted_port(const struct wired_node *node)
 
 static int no_port_left(const struct wiring *w, const struct wiring_link *link, const struct wired_node *node)
 {
-    return wiring_fail(
-        w, link->place, PMIXFAB_ERR_RANGE,
-        "switch \"%s\" has more than %d cables, which is more than a switch has ports; say which "
-        "switches are below it",
-        node->key + KEY_NAME, MOST_PORTS);
+    return wiring_fail(w, link->place, PMIXFAB_ERR_RANGE,
+                       "switch \"%s\" has more than %d cables, which is more than a switch has ports; add "
+                       "the switches that are below it",
+                       node->key + KEY_NAME, MOST_PORTS);
 }
 
-/* First the ports that are said, then those that names ask for, then the others. */
+/* Assign the given ports first, then those requested by names, then the others. */
 static int wiring_ports(struct wiring *w)
 {
     struct wired_cable *const end = w->cables + w->n_cables;
@@ -346,8 +347,10 @@ static int wiring_ports(struct wiring *w)
 
 /* ---- the inventory ---- */
 
-/* `number`: of the HCA, 0: it is a switch. Of planes with as many devices the lower GUID decides which comes
- * first, so a part's number stands in front. */
+/*
+ * `number`: of the HCA, 0: a switch. Of planes with equally many devices the one with the lower GUID comes
+ * first, so a part's number is at the front.
+ */
 static uint64_t wired_guid(const struct wired_node *node, unsigned part, unsigned number)
 {
     const uint64_t hash = XXH3_64bits_withSeed(node->key, KEY_NAME + strlen(node->key + KEY_NAME), number);
@@ -366,7 +369,7 @@ static int add_wired_node(struct fab_inventory *inv, const struct wired_node *fr
     return node.desc == FAB_NONE ? PMIXFAB_ERR_NOMEM : fab_inventory_add_node(inv, &node, index);
 }
 
-/* One end of a cable: the port of a switch, or a new HCA of a host. */
+/* Add one end of a cable: the port of a switch, or a new HCA of a host. */
 static int add_wired_end(const struct wiring *w, struct fab_inventory *inv, struct wired_node *node,
                          const struct wired_cable *cable, uint8_t number, uint32_t *port_index)
 {
@@ -417,8 +420,7 @@ int wiring_inventory(struct wiring *w, struct fab_inventory *inv)
 {
     struct fab_err why = {{0}};
     if (w->n_cables == 0)
-        return fab_fail(w->err, PMIXFAB_ERR_SYNTAX, "%s:1:1: nothing in this file is below a switch",
-                        w->file);
+        return fab_fail(w->err, PMIXFAB_ERR_SYNTAX, "%s:1:1: the file puts nothing below a switch", w->file);
     int rc = wiring_split(w) ?: wiring_ports(w);
     if (rc != PMIXFAB_OK)
         return rc;
@@ -430,7 +432,7 @@ int wiring_inventory(struct wiring *w, struct fab_inventory *inv)
         return fab_fail(w->err, rc, "%s: %s", w->file, pmixfab_strerror(rc));
     rc = w->n_views > 1 ? PMIXFAB_OK : add_wired_cables(w, inv, -1);
     for (int view = 0; w->n_views > 1 && view < (int)w->n_views && rc == PMIXFAB_OK; view++)
-        rc = add_wired_cables(w, inv, view); /* HCAs are numbered by topology, not by the order of the file */
+        rc = add_wired_cables(w, inv, view); /* HCAs are numbered by topology, not in the order of the file */
     if (rc != PMIXFAB_OK)
         return rc;
     for (; w->n_views > 1 && inv->n_subnets < w->n_views; inv->n_subnets++)
@@ -446,13 +448,13 @@ static int wiring_listed(struct wiring *w, struct wired_node *above, const struc
     struct wiring_link link = {.above = above, .place = child->place};
     if (child->is_switch && wiring_find(w, child) == NULL)
         return wiring_fail(w, child->place, PMIXFAB_ERR_NOTFOUND,
-                           "switch \"%s\" is below \"%s\", but nothing says what is below it", child->name,
+                           "switch \"%s\" is below \"%s\", but the file puts nothing below it", child->name,
                            above->key + KEY_NAME);
     int rc = wiring_node(w, child, &link.below);
     if (rc != PMIXFAB_OK)
         return rc;
     if (link.below->list == w->n_lists)
-        return wiring_fail(w, child->place, PMIXFAB_ERR_CONFLICT, "\"%s\" stands twice in this list",
+        return wiring_fail(w, child->place, PMIXFAB_ERR_CONFLICT, "\"%s\" is twice in this list",
                            child->name);
     link.below->list = w->n_lists;
     return wiring_cable(w, &link);
@@ -500,7 +502,7 @@ void wiring_destroy(struct wiring *w)
     free(w->cables);
 }
 
-/* ---- libyaml's documents as the readers take them ---- */
+/* ---- libyaml's documents ---- */
 
 int yaml_file_open(struct yaml_file *f, const struct wiring *w, const char *text, size_t len)
 {
@@ -515,7 +517,7 @@ int yaml_file_open(struct yaml_file *f, const struct wiring *w, const char *text
                                         (uint32_t)parser.problem_mark.column + 1};
         rc = parser.error == YAML_MEMORY_ERROR
                  ? fab_fail(w->err, PMIXFAB_ERR_NOMEM, "%s: out of memory", w->file)
-                 : wiring_fail(w, at, PMIXFAB_ERR_SYNTAX, "this is no YAML: %s",
+                 : wiring_fail(w, at, PMIXFAB_ERR_SYNTAX, "not valid YAML: %s",
                                parser.problem != NULL ? parser.problem : "it cannot be read");
     } else if (yaml_document_get_root_node(&f->document) == NULL) {
         yaml_document_delete(&f->document);
@@ -580,6 +582,6 @@ int yaml_file_name(const struct yaml_file *f, const yaml_node_t *node, const cha
     end->name = (const char *)node->data.scalar.value;
     end->len = node->data.scalar.length;
     if (strlen(end->name) != end->len)
-        return wiring_fail(f->w, end->place, PMIXFAB_ERR_SYNTAX, "%s has a byte 0 in it", what);
+        return wiring_fail(f->w, end->place, PMIXFAB_ERR_SYNTAX, "%s contains a 0 byte", what);
     return PMIXFAB_OK;
 }

@@ -1,6 +1,4 @@
-/*
- * libfabric.c - the probe `libfabric`: which providers of libfabric can use which device of this host.
- */
+/* libfabric.c - the probe `libfabric`: the providers of libfabric that can use the devices of this host. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -13,11 +11,11 @@
 #include "probes/core/record.h"
 #include "probes/libfabric/libfabric.h"
 
-/* ---- devices and their facts from libfabric's list of what could be used how ---- */
+/* ---- devices and their facts, from libfabric's list of usable combinations ---- */
 
 #define MAX_NAME 63 /* of a device */
 
-/* A device that has an item. */
+/* A device with an item. */
 struct device {
     char name[MAX_NAME + 1];
     bool software;
@@ -25,21 +23,21 @@ struct device {
 };
 
 struct devices {
-    struct device *list; /* room for one an entry */
+    struct device *list; /* room for one for each entry */
     uint32_t n;
 };
 
-/* An entry of the list, its NULL pointers filled in. */
+/* An entry of the list, with its NULL pointers replaced. */
 struct entry {
     const struct fi_info *info;
     const char *provider, *domain;
-    const struct fi_device_attr *device; /* NULL: not told */
+    const struct fi_device_attr *device; /* NULL: unknown */
     const struct fi_link_attr *link;
     const struct fi_bus_attr *bus;
     bool software;
 };
 
-/* The name of a core provider, in front of the layers that it is wrapped in ("tcp;ofi_rxm"). */
+/* The name of a core provider comes before the layers around it ("tcp;ofi_rxm"). */
 static bool is_provider(const char *provider, const char *name)
 {
     size_t len = strcspn(provider, ";");
@@ -55,7 +53,7 @@ bool libfabric_is_software(const char *provider)
     for (size_t i = 0; i < sizeof(software) / sizeof(software[0]); i++)
         if (is_provider(provider, software[i]))
             return true;
-    return strncmp(provider, "ofi_", 4) == 0; /* a layer, and nothing below it */
+    return strncmp(provider, "ofi_", 4) == 0; /* a layer without a provider below it */
 }
 
 static struct entry read_entry(const struct fi_info *info)
@@ -75,8 +73,8 @@ static struct entry read_entry(const struct fi_info *info)
 }
 
 /*
- * The device that an entry is about. Without a word of the provider it is the domain, which verbs and efa
- * name after the device and the kind of endpoint. A domain that is called as its provider is no device.
+ * Find the device of an entry. If the provider does not name it, it is the domain, which verbs and efa name
+ * after the device and the kind of endpoint. A domain with the provider's name is not a device.
  */
 static void device_name(const struct entry *e, char out[MAX_NAME + 1])
 {
@@ -96,7 +94,7 @@ static void device_name(const struct entry *e, char out[MAX_NAME + 1])
     }
 }
 
-/* "0x101b" of four digits, however many the provider writes. */
+/* Add "0x101b" with four digits, for any number of digits from the provider. */
 static void add_id(struct probe_item *item, enum fab_fact kind, const char *text)
 {
     char *end;
@@ -114,7 +112,7 @@ static void libfabric_add_device(const struct entry *e, struct probe_item *item)
     fact_add(item, FAB_FACT_DRIVER, device->driver);
     fact_add(item, FAB_FACT_FIRMWARE, device->firmware);
     add_id(item, FAB_FACT_PART_ID, device->device_id);
-    /* verbs gives the vendor's number from IEEE, which is not the one of PCI. */
+    /* verbs has the vendor's number of IEEE, which is not that of PCI */
     if (!is_provider(e->provider, "verbs"))
         add_id(item, FAB_FACT_VENDOR_ID, device->vendor_id);
 }
@@ -129,7 +127,7 @@ static void add_bus(const struct fi_bus_attr *bus, struct probe_item *item)
                 pci->function_id);
 }
 
-/* What stands in the link's address depends on the provider: "EFA-fe80::1", a LID, a MAC. */
+/* Add the link's address; its content depends on the provider: "EFA-fe80::1", a LID, a MAC. */
 static void add_link_address(const struct fi_link_attr *link, bool infiniband, struct probe_item *item)
 {
     unsigned char gid[16];
@@ -165,7 +163,7 @@ static void add_link(const struct fi_link_attr *link, struct probe_item *item)
         fact_add(item, FAB_FACT_TYPE, infiniband ? "InfiniBand" : "Ethernet");
 }
 
-/* The fabrics of socket providers are IP networks: "10.91.0.0/16". */
+/* Fabrics of socket providers are IP networks: "10.91.0.0/16". */
 static void add_ip(const struct entry *e, int family, const void *address, struct probe_item *item)
 {
     const struct in6_addr *v6 = family == AF_INET6 ? address : NULL;
@@ -177,7 +175,7 @@ static void add_ip(const struct entry *e, int family, const void *address, struc
         fact_printf(item, FAB_FACT_ADDRESS, "%s%s", text, slash);
 }
 
-/* Where a GID begins in a struct sockaddr_ib: behind family, partition and flow. */
+/* Offset of the GID in a struct sockaddr_ib: after family, partition and flow. */
 #define SOCKADDR_IB_GID 8
 
 static void add_source(const struct entry *e, struct probe_item *item)
@@ -218,7 +216,7 @@ static void add_protocol(const struct entry *e, struct probe_item *item)
         fact_add(item, FAB_FACT_PROTOCOL, text);
 }
 
-/* The item of a device, with its name in it; a new one at the first time. */
+/* Open the item of a device, with its name; a new one the first time. */
 static void device_item(struct devices *devices, const char *name, const struct entry *e,
                         enum fact_interface kind, struct fab_report *report, struct probe_item *item)
 {
@@ -283,14 +281,14 @@ int libfabric_report(const struct fi_info *list, enum fact_interface (*interface
     return rc;
 }
 
-/* ----
- * the probe `libfabric`: which providers of libfabric can use which device of this host.
+/*
+ * ---- the probe `libfabric`: the providers of libfabric that can use the devices of this host.
  *
- * Everything is asked at once and without hints: hints leave out what does not meet them. Most of its time
- * goes by before, while the libraries of the providers are loaded.
+ * All is requested at once and without hints, which would filter the list. Most of the time is spent before
+ * that, while the libraries of the providers are loaded.
  */
 
-/* Old enough for every library that tells of network cards. */
+/* Old enough for every library with data about network cards. */
 #define API_VERSION FI_VERSION(1, 9)
 
 static int get_list(struct fi_info **list, struct fab_err *err)
@@ -336,7 +334,7 @@ static int libfabric_available(char *text, size_t size)
     }
     uint32_t version = fi_version();
     snprintf(text, size, "libfabric %u.%u, %s%s", FI_MAJOR(version), FI_MINOR(version),
-             hardware == NULL ? "providers of software alone" : "hardware by its provider ",
+             hardware == NULL ? "software providers only" : "hardware by its provider ",
              hardware == NULL ? "" : hardware);
     fi_freeinfo(list);
     return PMIXFAB_OK;

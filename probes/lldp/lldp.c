@@ -1,9 +1,8 @@
 /*
- * lldp.c - the probe `lldp`: the switches that this host's interfaces are cabled to, as lldpd heard them.
+ * lldp.c - the probe `lldp`: the switches that this host's interfaces are cabled to, from lldpd.
  *
- * LLDPD_SOCKET in the environment names lldpd's socket where it is not the usual one. liblldpctl waits for
- * lldpd as long as it takes: the probing child has a deadline. What lldpd heard was written by whoever is on
- * the cable.
+ * LLDPD_SOCKET in the environment names lldpd's socket if it is not the usual one. liblldpctl waits for lldpd
+ * without a limit: the probing child has a deadline. The data come from an untrusted neighbour on the cable.
  */
 #include <lldp-const.h>
 #include <lldpctl.h>
@@ -16,12 +15,12 @@
 
 #define MAX_NEIGHBOURS 1024
 
-/* Who is heard on an interface. */
+/* The neighbour on an interface. */
 struct lldp_neighbour {
     char interface[FAB_REPORT_MAX_TEXT + 1], name[FAB_REPORT_MAX_TEXT + 1];
     char id[FAB_REPORT_MAX_TEXT + 64], port[FAB_REPORT_MAX_TEXT + 64];
-    bool lldp;    /* and not one of the older protocols that lldpd knows */
-    size_t place; /* in the list as it came */
+    bool lldp;    /* and not one of lldpd's older protocols */
+    size_t place; /* in the original list */
 };
 
 struct lldp_survey {
@@ -30,7 +29,7 @@ struct lldp_survey {
     size_t n;
 };
 
-static char lldp_complaint[256]; /* liblldpctl's last words */
+static char lldp_complaint[256]; /* liblldpctl's last message */
 
 static void lldp_keep_complaint(int severity, const char *message)
 {
@@ -44,7 +43,7 @@ static const char *lldp_text(lldpctl_atom_t *atom, lldpctl_key_t key)
     return text != NULL ? text : "";
 }
 
-/* A switch bridges or routes; what does not say what it does may be one. */
+/* A switch bridges or routes; a neighbour that reports no capabilities may be one. */
 static bool lldp_is_switch(lldpctl_atom_t *chassis)
 {
     long can = lldpctl_atom_get_int(chassis, lldpctl_k_chassis_cap_available);
@@ -52,7 +51,7 @@ static bool lldp_is_switch(lldpctl_atom_t *chassis)
     return can <= 0 || (does > 0 && (can & does & (LLDP_CAP_BRIDGE | LLDP_CAP_ROUTER)) != 0);
 }
 
-/* A chassis's id in the form of its kind: a MAC, or "ifname Ethernet12". */
+/* Write a chassis's id in the form of its kind: a MAC, or "ifname Ethernet12". */
 static void lldp_chassis_id(lldpctl_atom_t *chassis, char *out, size_t size)
 {
     const char *id = lldp_text(chassis, lldpctl_k_chassis_id);
@@ -63,7 +62,7 @@ static void lldp_chassis_id(lldpctl_atom_t *chassis, char *out, size_t size)
         snprintf(out, size, "%.32s %.*s", type, FAB_REPORT_MAX_TEXT, id);
 }
 
-/* False: nobody that could be a switch. */
+/* Return false if it cannot be a switch. */
 static bool lldp_read_chassis(lldpctl_atom_t *chassis, const struct probe_sink *sink,
                               struct lldp_neighbour *out)
 {
@@ -75,7 +74,7 @@ static bool lldp_read_chassis(lldpctl_atom_t *chassis, const struct probe_sink *
         return false;
     }
     if (!lldp_is_switch(chassis)) {
-        probe_note(sink, PMIXFAB_LOG_DEBUG, "lldp: %s: the neighbour is no switch", out->interface);
+        probe_note(sink, PMIXFAB_LOG_DEBUG, "lldp: %s: the neighbour is not a switch", out->interface);
         return false;
     }
     snprintf(out->name, sizeof(out->name), "%s", lldp_text(chassis, lldpctl_k_chassis_name));
@@ -85,11 +84,12 @@ static bool lldp_read_chassis(lldpctl_atom_t *chassis, const struct probe_sink *
 static int lldp_read_neighbour(struct lldp_survey *s, const char *interface, lldpctl_atom_t *neighbour)
 {
     struct lldp_neighbour n = {.place = s->n};
-    if (lldpctl_atom_get_int(neighbour, lldpctl_k_port_hidden) > 0) /* lldpd prefers another on this port */
+    if (lldpctl_atom_get_int(neighbour, lldpctl_k_port_hidden) >
+        0) /* lldpd prefers another neighbour on this port */
         return PMIXFAB_OK;
     snprintf(n.interface, sizeof(n.interface), "%s", interface);
     if (fab_fact_check(FAB_FACT_INTERFACE, n.interface, NULL) != PMIXFAB_OK) {
-        probe_note(s->sink, PMIXFAB_LOG_WARNING, "lldp: a neighbour of no interface is left out");
+        probe_note(s->sink, PMIXFAB_LOG_WARNING, "lldp: a neighbour without an interface is left out");
         return PMIXFAB_OK;
     }
     snprintf(n.port, sizeof(n.port), "%s", lldp_text(neighbour, lldpctl_k_port_id));
@@ -110,7 +110,7 @@ static int lldp_read_interface(struct lldp_survey *s, lldpctl_conn_t *lldpd, lld
 {
     int rc = PMIXFAB_OK;
     lldpctl_atom_t *neighbour, *port = lldpctl_get_port(interface);
-    if (port == NULL) /* an interface may go between the list and the question */
+    if (port == NULL) /* the interface may be removed after the list was made */
         return lldpctl_last_error(lldpd) == LLDPCTL_ERR_NOT_EXIST ? PMIXFAB_OK : PMIXFAB_ERR_IO;
     const char *name = lldp_text(interface, lldpctl_k_interface_name);
     lldpctl_atom_t *neighbours = lldpctl_atom_get(port, lldpctl_k_port_neighbors);
@@ -147,7 +147,7 @@ static int lldp_read_neighbours(struct lldp_survey *s, lldpctl_conn_t *lldpd, st
     return rc;
 }
 
-/* By interface; LLDP before what else lldpd heard, which may be the same switch once more. */
+/* Compare by interface; LLDP before lldpd's other protocols, which may report the same switch again. */
 static int lldp_by_interface(const void *a, const void *b)
 {
     const struct lldp_neighbour *x = a, *y = b;
@@ -168,7 +168,7 @@ static int lldp_add_neighbour(const struct lldp_neighbour *n, struct fab_report 
     return item.rc;
 }
 
-/* An item for each interface that hears one switch. */
+/* Add an item for each interface with exactly one switch. */
 static int lldp_add_neighbours(struct lldp_survey *s, struct fab_report *report)
 {
     struct lldp_neighbour *list = s->list;
@@ -180,8 +180,7 @@ static int lldp_add_neighbours(struct lldp_survey *s, struct fab_report *report)
         for (next = i + 1; next < s->n && strcmp(list[next].interface, list[i].interface) == 0; next++)
             several = several || (list[next].lldp == list[i].lldp && strcmp(list[next].id, list[i].id) != 0);
         if (several)
-            probe_note(s->sink, PMIXFAB_LOG_WARNING,
-                       "lldp: %s hears several switches; none of them is taken for its own",
+            probe_note(s->sink, PMIXFAB_LOG_WARNING, "lldp: %s hears several switches; none of them is used",
                        list[i].interface);
         else
             rc = lldp_add_neighbour(&list[i], report);

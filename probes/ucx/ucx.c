@@ -1,6 +1,4 @@
-/*
- * ucx.c - the probe `ucx`: UCX's transports on the devices of this host, and what it estimates of them.
- */
+/* ucx.c - the probe `ucx`: UCX's transports on the devices of this host, with UCX's estimates. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +14,7 @@
 
 /* ---- devices and their facts from UCX's list of transports ---- */
 
-/* Does the transport do without hardware of its own? */
+/* Return whether the transport has no hardware of its own. */
 static bool ucx_is_software(const struct ucx_resource *r)
 {
     return r->type == UCT_DEVICE_TYPE_SHM || r->type == UCT_DEVICE_TYPE_SELF ||
@@ -28,7 +26,10 @@ static bool same_device(const struct ucx_resource *a, const struct ucx_resource 
     return a->type == b->type && strcmp(a->device, b->device) == 0;
 }
 
-/* "mlx5_0:1" is a port of an RDMA device, "eth0" an interface; other names are no device's of the system. */
+/*
+ * Add "mlx5_0:1" as a port of an RDMA device, "eth0" as an interface; other names are not devices of the
+ * system.
+ */
 static void add_name(const struct ucx_resource *r, enum fact_interface kind, struct probe_item *item)
 {
     const char *colon = strrchr(r->device, ':');
@@ -44,7 +45,7 @@ static void add_name(const struct ucx_resource *r, enum fact_interface kind, str
     }
 }
 
-/* A number that a transport is said to reach; what no device reaches is none. */
+/* Add a number of a transport; values that no device reaches are skipped. */
 static void add_number(struct probe_item *item, enum fab_fact kind, double value)
 {
     char text[32];
@@ -54,7 +55,7 @@ static void add_number(struct probe_item *item, enum fab_fact kind, double value
     fact_estimate(item, kind, text);
 }
 
-/* The device of list[first], of which that is the first transport. */
+/* Add the device of list[first], which is its first transport. */
 static int ucx_add_device(const struct ucx_resource *list, size_t n, size_t first, enum fact_interface kind,
                           struct fab_report *report)
 {
@@ -100,11 +101,11 @@ int ucx_report(const struct ucx_resource *list, size_t n, enum fact_interface (*
     return rc;
 }
 
-/* ----
- * the probe `ucx`: UCX's transports on the devices of this host, and what it estimates of them.
+/*
+ * ---- the probe `ucx`: UCX's transports on the devices of this host, with UCX's estimates.
  *
- * UCT is asked, the layer in which a transport on a device is one thing. Estimates stand with opened
- * interfaces only, so each transport is opened, asked and closed.
+ * UCT is used, the layer in which a transport on a device is one object. Only opened interfaces have
+ * estimates, so each transport is opened, queried and closed.
  */
 
 struct survey {
@@ -145,7 +146,7 @@ static void ask_interface(const struct survey *s, uct_md_h md, uct_tl_resource_d
         uct_iface_close(iface);
     }
     if (status != UCS_OK) {
-        probe_note(s->sink, PMIXFAB_LOG_DEBUG, "ucx: %s on %s gives no estimates: %s", resource->tl_name,
+        probe_note(s->sink, PMIXFAB_LOG_DEBUG, "ucx: %s on %s has no estimates: %s", resource->tl_name,
                    resource->dev_name, ucs_status_string(status));
         return;
     }

@@ -1,6 +1,4 @@
-/*
- * ucx.h - inside of the probe `ucx`: from transports as UCT lists them to facts.
- */
+/* ucx.h - private parts of the probe `ucx`: from UCT's transports to facts. */
 #ifndef FAB_PROBES_UCX_UCX_H
 #define FAB_PROBES_UCX_UCX_H
 
@@ -13,14 +11,14 @@ struct ucx_resource {
     char transport[UCT_TL_NAME_MAX];
     char device[UCT_DEVICE_NAME_MAX]; /* "mlx5_0:1", "eth0", "memory" */
     uct_device_type_t type;
-    char pci[16];     /* in the form of FAB_FACT_PCI; empty: not known */
-    double bandwidth; /* bytes a second for one process; 0: not known */
-    double latency;   /* seconds with one endpoint; negative: not known */
+    char pci[16];     /* in the form of FAB_FACT_PCI; empty: unknown */
+    double bandwidth; /* bytes per second for one process; 0: unknown */
+    double latency;   /* seconds with one endpoint; negative: unknown */
 };
 
 /*
- * An item for each device, with all its transports. Bandwidth and latency are those of the fastest and of the
- * quickest; they are estimates, since UCX computes them from what the device could do. Loopback is left out.
+ * Add an item for each device, with all its transports. Bandwidth is that of the fastest, latency the lowest
+ * one; they are estimates, because UCX computes them from the device's capabilities. Loopback is left out.
  */
 int ucx_report(const struct ucx_resource *list, size_t n, enum fact_interface (*interface)(const char *name),
                struct fab_report *report);

@@ -14,14 +14,14 @@
 #include "topo/base/natural.h"
 #include "topo/model/inventory.h"
 
-/* ---- what stands of an RDMA device below /sys/class/infiniband ---- */
+/* ---- an RDMA device in /sys/class/infiniband ---- */
 
 static void verbs_sysfs_facts(const char *folder, struct probe_item *item)
 {
     char name[NAME_MAX + 1], bus[64];
     if (access(folder, F_OK) != 0)
         return;
-    if (!sysfs_link(folder, "device", name, sizeof(name))) { /* rxe and siw: over any network interface */
+    if (!sysfs_link(folder, "device", name, sizeof(name))) { /* rxe and siw: above any network interface */
         fact_add(item, FAB_FACT_BUS, "virtual");
         fact_add(item, FAB_FACT_SOFTWARE, "yes");
         return;
@@ -43,8 +43,10 @@ static void verbs_sysfs_facts(const char *folder, struct probe_item *item)
         fact_printf(item, FAB_FACT_DRIVER, "%s", name);
 }
 
-/* Interfaces of a virtual function's other end ("pf0vf3"), and of a partition ("ib0.8001"), stand beside that
- * of the port. */
+/*
+ * Interfaces of a virtual function's other end ("pf0vf3"), and of a partition ("ib0.8001"), are listed with
+ * that of the port.
+ */
 static bool is_of_port(const char *net, const char *name, unsigned port, unsigned n_ports)
 {
     char folder[PATH_MAX], text[64];
@@ -55,13 +57,13 @@ static bool is_of_port(const char *net, const char *name, unsigned port, unsigne
     if (sysfs_line(folder, "phys_port_name", text, sizeof(text)) &&
         (strstr(text, "vf") != NULL || strstr(text, "sf") != NULL))
         return false;
-    if (n_ports == 1) /* some drivers number the ports of a card, whose functions are devices of their own */
+    if (n_ports == 1) /* some drivers number the ports of a card whose functions are separate devices */
         return true;
     unsigned number = sysfs_number(folder, "dev_port"), id = sysfs_number(folder, "dev_id");
     return (number > id ? number : id) + 1 == port;
 }
 
-/* The first of them by name, so that it is always the same one. */
+/* Take the first one by name, so that it is always the same. */
 static bool interface_of_device(const char *folder, unsigned port, unsigned n_ports, char *name, size_t size)
 {
     char net[PATH_MAX];
@@ -88,12 +90,12 @@ bool verbs_sysfs_interface(const char *folder, unsigned port, unsigned n_ports, 
     char file[64];
     if (interface_of_device(folder, port, n_ports, name, size))
         return true;
-    /* A device of software hangs on an interface, and its GIDs come from there. */
+    /* a software device is above an interface, and its GIDs come from there */
     snprintf(file, sizeof(file), "ports/%u/gid_attrs/ndevs/0", port);
     return sysfs_line(folder, file, name, size) || sysfs_line(folder, "parent", name, size);
 }
 
-/* "800 Gb/sec (4X XDR)" */
+/* Read "800 Gb/sec (4X XDR)". */
 enum fab_speed verbs_sysfs_speed(const char *folder, unsigned port)
 {
     char file[64], text[64];
@@ -107,9 +109,9 @@ enum fab_speed verbs_sysfs_speed(const char *folder, unsigned port)
                : fab_speed_parse(word + 1, (size_t)(close - word - 1));
 }
 
-/* ---- one RDMA device as libibverbs tells it ---- */
+/* ---- one RDMA device, from libibverbs ---- */
 
-#define MAX_GID_INDEX 4096 /* a table that is longer is not believed */
+#define MAX_GID_INDEX 4096 /* a longer table is ignored */
 
 enum fab_speed verbs_speed(unsigned speed)
 {
@@ -129,7 +131,7 @@ static const char *verbs_state_text(enum ibv_port_state state)
     return state >= IBV_PORT_DOWN && state <= IBV_PORT_ACTIVE_DEFER ? "down" : "unknown";
 }
 
-/* "InfiniBand", "Ethernet", or NULL: neither, or not known. */
+/* Return "InfiniBand", "Ethernet", or NULL: neither, or unknown. */
 static const char *link_text(const struct ibv_device *device, const struct ibv_port_attr *port)
 {
     if (port->link_layer == IBV_LINK_LAYER_INFINIBAND)
@@ -137,7 +139,7 @@ static const char *link_text(const struct ibv_device *device, const struct ibv_p
     if (port->link_layer == IBV_LINK_LAYER_ETHERNET)
         return "Ethernet";
     if (device->transport_type == IBV_TRANSPORT_IB && device->node_type == IBV_NODE_CA)
-        return "InfiniBand"; /* drivers of the time before RoCE do not say */
+        return "InfiniBand"; /* drivers from the time before RoCE do not report it */
     return device->transport_type == IBV_TRANSPORT_IWARP ? "Ethernet" : NULL;
 }
 
@@ -163,7 +165,7 @@ static void device_facts(const struct asked *a, struct probe_item *item)
     fact_printf(item, FAB_FACT_FIRMWARE, "%s", firmware);
     if (a->attr.vendor_part_id > 0 && a->attr.vendor_part_id <= 0xffff)
         fact_printf(item, FAB_FACT_PART_ID, "0x%04x", a->attr.vendor_part_id);
-    /* vendor_id is an IEEE number of the vendor and not that of PCI, which sysfs has. */
+    /* vendor_id is an IEEE number of the vendor and not that of PCI, which sysfs has */
     verbs_sysfs_facts(a->device->ibdev_path, item);
 }
 
@@ -175,7 +177,7 @@ static void speed_fact(const struct asked *a, const struct ibv_port_attr *port, 
         enum fab_speed kernel = verbs_sysfs_speed(a->device->ibdev_path, number);
         speed = kernel != FAB_SPEED_UNKNOWN ? kernel : speed;
     }
-    if (ethernet && speed == FAB_SDR) /* what drivers say of 1 Gbit/s and less, for want of a number */
+    if (ethernet && speed == FAB_SDR) /* drivers report this for 1 Gbit/s and less, for want of a number */
         return;
     uint32_t mbps = fab_rate_mbps(probe_lanes(port->active_width), speed);
     if (mbps != 0 && port->state == IBV_PORT_ACTIVE)
@@ -191,8 +193,8 @@ static void gid_facts(const struct asked *a, const struct ibv_port_attr *port, u
         union ibv_gid gid = {{0}};
         if (ibv_query_gid(a->context, (uint8_t)number, i, &gid) != 0) {
             if (i == 0)
-                probe_note(a->sink, PMIXFAB_LOG_INFO, "verbs: %s: port %u: its GIDs cannot be read",
-                           item->what, number);
+                probe_note(a->sink, PMIXFAB_LOG_INFO, "verbs: %s: port %u: cannot read its GIDs", item->what,
+                           number);
             return;
         }
         if (i == 0 && infiniband)
@@ -231,7 +233,7 @@ static int ports_report(const struct asked *a)
         struct ibv_port_attr port;
         int rc = ibv_query_port(a->context, (uint8_t)i, &port);
         if (rc != 0) {
-            probe_note(a->sink, PMIXFAB_LOG_WARNING, "verbs: %s: port %u cannot be asked: %s", name, i,
+            probe_note(a->sink, PMIXFAB_LOG_WARNING, "verbs: %s: cannot query port %u: %s", name, i,
                        strerror(rc > 0 ? rc : errno));
             continue;
         }
@@ -254,20 +256,20 @@ static int verbs_device_report(struct ibv_device *device, const struct probe_sin
     const char *name = ibv_get_device_name(device);
     a.context = ibv_open_device(device);
     if (a.context == NULL)
-        return fab_fail(err, PMIXFAB_ERR_IO, "verbs: %s cannot be opened: %s", name, strerror(errno));
+        return fab_fail(err, PMIXFAB_ERR_IO, "verbs: %s: cannot open the device: %s", name, strerror(errno));
     int failed = ibv_query_device(a.context, &a.attr);
-    int rc = failed != 0 ? fab_fail(err, PMIXFAB_ERR_IO, "verbs: %s cannot be asked: %s", name,
+    int rc = failed != 0 ? fab_fail(err, PMIXFAB_ERR_IO, "verbs: %s: cannot query the device: %s", name,
                                     strerror(failed > 0 ? failed : errno))
                          : ports_report(&a);
     ibv_close_device(a.context);
     return rc;
 }
 
-/* ---- the probe `verbs`: this host's RDMA devices and their ports, as libibverbs tells them ---- */
+/* ---- the probe `verbs`: this host's RDMA devices and their ports, from libibverbs ---- */
 
 #define CLASS_DIR "/sys/class/infiniband"
 
-/* The devices of this host; n > 0. Free with ibv_free_device_list(). */
+/* List the devices of this host; n > 0. Free with ibv_free_device_list(). */
 static int verbs_list_devices(struct ibv_device ***list, int *n, struct fab_err *err)
 {
     *n = 0;
@@ -280,8 +282,8 @@ static int verbs_list_devices(struct ibv_device ***list, int *n, struct fab_err 
         ibv_free_device_list(*list);
     if (why != 0 && why != ENOSYS && why != ENOENT && why != ENODEV)
         return fab_fail(err, why == ENOMEM ? PMIXFAB_ERR_NOMEM : PMIXFAB_ERR_IO,
-                        "verbs: the RDMA devices cannot be listed: %s", strerror(why));
-    return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "verbs: this host has no RDMA device that can be used: %s",
+                        "verbs: cannot list the RDMA devices: %s", strerror(why));
+    return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "verbs: this host has no usable RDMA device: %s",
                     access(CLASS_DIR, F_OK) != 0 ? CLASS_DIR
                         " is absent (no device, or its driver is not loaded)"
                     : why == ENOSYS ? "the module ib_uverbs is not loaded"
@@ -310,7 +312,7 @@ static int verbs_scan(const struct probe_config *config, const struct probe_sink
     ibv_free_device_list(list);
     if (rc != PMIXFAB_OK)
         return fab_fail(err, rc, "verbs: %s", pmixfab_strerror(rc));
-    if (failed == n) /* then what was known before holds */
+    if (failed == n) /* then the earlier data stay */
         return fab_fail(err, PMIXFAB_ERR_IO, "%s", why.text);
     return PMIXFAB_OK;
 }

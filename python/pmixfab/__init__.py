@@ -8,10 +8,10 @@
             print(device.host, device.name, device.state.name)
         costs = plane.matrix()                      # numpy.uint16, all devices by all devices
 
-A Plane is one published snapshot, which never changes. pmixfab.watch() tells when there is another one.
+A Plane is one published snapshot, which never changes. pmixfab.watch() reports each new one.
 
-What the library says goes to the logger "pmixfab" of the module logging, and into the text of exceptions.
-Any number of threads may ask one Plane. pmixfab(3) describes the library's functions, which these call.
+The library's messages go to the logger "pmixfab" of the module logging, and into the text of exceptions. Any number of
+threads may use one Plane. pmixfab(3) describes the library's functions, which this package calls.
 """
 from pmixfab._library import NO_PATH, VERSION, VERSION_NUMBER, Error, InvalidArgument, NotFound
 from pmixfab._plane import (Plane, list_pmix, list_rundir, open_file, open_memory, open_pmix, open_rundir,

@@ -1,4 +1,4 @@
-"""_library.py - libpmixfab itself: loading it, calling it, and what it hands out as Python's values."""
+"""_library.py - loading libpmixfab, calling it, and its results as Python values."""
 import enum
 import functools
 import logging
@@ -17,7 +17,7 @@ ffi: Any = _header.ffi
 try:
     lib: Any = ffi.dlopen(SONAME)
 except OSError as error:
-    raise ImportError(f"{error}: install libpmixfab0, or say in LD_LIBRARY_PATH where it is") from None
+    raise ImportError(f"{error}: install libpmixfab0, or add its folder to LD_LIBRARY_PATH") from None
 
 libc: Any = ffi.dlopen(None)
 NO_PATH: int = lib.PMIXFAB_NO_PATH
@@ -26,7 +26,7 @@ VERSION_NUMBER: int = lib.PMIXFAB_VERSION_NUMBER
 
 
 def known(kind: Any, number: int) -> int:
-    """A member of an enumeration; of a later library, which has more of them, the number."""
+    """Return the member of an enumeration; if only a later library has it, the number."""
     try:
         return kind(number)
     except ValueError:
@@ -34,7 +34,7 @@ def known(kind: Any, number: int) -> int:
 
 
 class Error(Exception):
-    """A call failed. `code` says why, for programs; the text, for people."""
+    """A call failed. `code` is the cause for programs, the text is the message for people."""
 
     def __init__(self, code: int, text: str):
         super().__init__(text)
@@ -45,7 +45,7 @@ class Error(Exception):
 
 
 class NotFound(Error, LookupError):
-    """There is no such plane, device, host, switch or file."""
+    """The plane, device, host, switch or file does not exist."""
 
 
 class InvalidArgument(Error, ValueError):
@@ -64,7 +64,7 @@ said = threading.local()
 
 @ffi.callback("pmixfab_log_fn")
 def on_log(level: int, line: Any, _: Any) -> None:
-    """The library's log: the last error is the text of the exception that follows."""
+    """Receive a log line of the library. The last error becomes the text of the next exception."""
     text = ffi.string(line).decode(errors="replace")
     if level == 0:
         said.error = text
@@ -75,7 +75,7 @@ lib.pmixfab_set_log(on_log, ffi.NULL)
 
 
 def call(function: Callable[..., int], *args: Any) -> None:
-    """Call it; an error of it is raised."""
+    """Call the function, and raise its error."""
     said.error = None
     code = function(*args)
     if code != 0:
@@ -86,17 +86,17 @@ def call(function: Callable[..., int], *args: Any) -> None:
 # ---- values ------------------------------------------------------------------------------------------
 
 def text_of(pointer: Any) -> str:
-    """Names may be any bytes: what is no UTF-8 goes through as Python's file names do."""
+    """Return a name as text. Names may be any bytes: other bytes than UTF-8 are kept, as in Python's file names."""
     return ffi.string(pointer).decode("utf-8", "surrogateescape")
 
 
 def bytes_of(text: Optional[str]) -> Any:
-    """The same the other way; None is NULL."""
+    """Return a text as bytes; None is NULL."""
     return ffi.NULL if text is None else text.encode("utf-8", "surrogateescape")
 
 
 def reader_of(kind: Any) -> Callable[[Any], Any]:
-    """What makes a member of a C struct into what the named tuple says of it."""
+    """Return the function that converts a member of a C struct to its type in the named tuple."""
     if kind is str:
         return text_of
     if kind == Optional[int]:
@@ -110,24 +110,24 @@ def reader_of(kind: Any) -> Callable[[Any], Any]:
 
 @functools.lru_cache(maxsize=None)
 def readers_of(kind: Any) -> Tuple[Tuple[str, Callable[[Any], Any]], ...]:
-    """The same for all members of a named tuple."""
+    """Return these functions for all members of a named tuple."""
     return tuple((name, reader_of(member)) for name, member in kind.__annotations__.items())
 
 
 def struct_of(raw: Any, kind: Any, **more: Any) -> Any:
-    """A C struct as a named tuple; `more`: members that are made otherwise."""
+    """Return a C struct as a named tuple; `more`: members with values from elsewhere."""
     return kind(*(more[name] if name in more else read(getattr(raw, name)) for name, read in readers_of(kind)))
 
 
 def filled(name: str, function: Callable[..., int], *args: Any) -> Any:
-    """The struct that such a function fills, which is told its size."""
+    """Return a new struct that a function with a size argument (pmixfab_..._sized) has filled."""
     out = ffi.new(f"struct {name} *")
     call(function, *args, out, ffi.sizeof(out[0]))
     return out
 
 
 class Memory:
-    """Numbers that the library holds, for numpy, which keeps this and so the owner of the memory."""
+    """Numbers in the library's memory, for numpy. The array keeps this object, and so the owner of the memory."""
 
     def __init__(self, pointer: Any, shape: tuple, dtype: str, owner: Any, writable: bool = False):
         self.owner = owner
@@ -136,12 +136,12 @@ class Memory:
 
 
 def array_of(pointer: Any, shape: tuple, dtype: str, owner: Any, writable: bool = False) -> numpy.ndarray:
-    """An array over the library's memory, without a copy."""
+    """Return an array over the library's memory, without a copy."""
     if 0 in shape:
         return numpy.empty(shape, dtype)
     return numpy.asarray(Memory(pointer, shape, dtype, owner, writable))
 
 
 def cells_of(array: numpy.ndarray) -> Any:
-    """The numbers of a contiguous array of numpy.uint16, where they are."""
+    """Return a pointer to the numbers of a contiguous array of numpy.uint16."""
     return ffi.from_buffer("uint16_t[]", array)

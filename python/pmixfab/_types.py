@@ -1,7 +1,7 @@
-"""_types.py - what the library tells, as Python has it: named tuples with the names of the C structs' members.
+"""_types.py - results of the library: named tuples with the names of the C structs' members.
 
-A number that C has as UINT32_MAX, "none", is None here; a member of an enumeration is one. A member `index` hides the
-function that tuples have by that name.
+C's UINT32_MAX, "none", is None here, and numbers of an enumeration are its members. A member `index` hides the method
+of tuples with that name.
 """
 import enum
 from typing import NamedTuple, Optional, Tuple
@@ -10,7 +10,7 @@ import numpy
 
 
 class ErrorCode(enum.IntEnum):
-    """Why a call failed: Error.code."""
+    """Cause of a failed call: Error.code."""
     INVAL = -1
     NOMEM = -2
     IO = -3
@@ -32,27 +32,27 @@ class ErrorCode(enum.IntEnum):
 
 
 class State(enum.IntEnum):
-    """Of a device's port."""
+    """State of a device's port."""
     UNKNOWN = 0
     DOWN = 1
     UP = 2
 
 
 class Seen(enum.IntFlag):
-    """Who knows of a device."""
+    """Sources that see a device: its subnet, its node. MISSING: not seen now, its place is kept."""
     SUBNET = 1
     NODE = 2
     MISSING = 4
 
 
 class View(enum.IntEnum):
-    """Of coordinates."""
+    """Kind of coordinates."""
     LOGICAL = 1
     PHYSICAL = 2
 
 
 class EndKind(enum.IntEnum):
-    """What is at the end of a cable."""
+    """Object at the end of a cable."""
     OTHER = 0
     DEVICE = 1
     SWITCH = 2
@@ -61,7 +61,7 @@ class EndKind(enum.IntEnum):
 
 
 class ChangeKind(enum.IntEnum):
-    """What a watch tells."""
+    """Kind of a change that a watch reports."""
     PUBLISHED = 1
     GONE = 2
     STALE = 3
@@ -69,14 +69,14 @@ class ChangeKind(enum.IntEnum):
 
 
 class Objective(enum.IntEnum):
-    """What a placement makes as small as possible; of what is equal in that, the sum of the costs."""
+    """Value that a placement minimizes; among equal ones it minimizes the sum of the costs."""
     SUM = 0
     MAX = 1
     SWITCHES = 2
 
 
 class Pattern(enum.IntEnum):
-    """How the processes of a job exchange messages."""
+    """Communication pattern of a job's processes."""
     ALL_TO_ALL = 0
     RING = 1
     DOUBLING = 2
@@ -125,7 +125,7 @@ class Device(NamedTuple):
 
 
 class Fact(NamedTuple):
-    """What is known of a device beside that. `sources`: the names of who says so."""
+    """A further fact of a device. `sources`: the names of its sources."""
     kind: str
     text: str
     sources: Tuple[str, ...]
@@ -137,7 +137,7 @@ class Fact(NamedTuple):
 
 
 class Host(NamedTuple):
-    """Its devices are those of the indices in `devices`."""
+    """A host. `devices`: the indices of its devices."""
     index: int  # type: ignore[assignment]
     name: str
     devices: range
@@ -158,7 +158,7 @@ class Switch(NamedTuple):
 
 
 class End(NamedTuple):
-    """Of a cable: a switch or a device, by its index; or something else."""
+    """An end of a cable: a switch or a device, by its index; or something else."""
     is_switch: bool
     index: Optional[int]  # type: ignore[assignment]
     port: int
@@ -176,7 +176,7 @@ class Link(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Hosts that stand together: their numbers, and the one switch that they are on, where there is one."""
+    """A group of hosts: their indices, and their only switch, if they have one."""
     index: int  # type: ignore[assignment]
     name: str
     hosts: "numpy.ndarray"
@@ -184,14 +184,14 @@ class Group(NamedTuple):
 
 
 class Misplaced(NamedTuple):
-    """A device that is cabled to another leaf than those of its name; where those are."""
+    """A device that is cabled to another leaf than the devices of its name in its unit; `switch` is their leaf."""
     device: int
     switch: Optional[int]
     unit: int
 
 
 class Nearest(NamedTuple):
-    """The device that a process is to use; `why` in words."""
+    """The device for a process; `why` is the reason in words."""
     device: Optional[int]
     distance: Optional[int]
     equal: int
@@ -200,7 +200,7 @@ class Nearest(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """The hosts for a job, by number and by name, in the order of its ranks. No others have a value below `bound`."""
+    """The hosts for a job, by index and name, in the order of its ranks. No other hosts have a value below `bound`."""
     hosts: Tuple[int, ...]
     names: Tuple[str, ...]
     value: int
@@ -210,7 +210,7 @@ class Placement(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """What a job on some hosts feels. The last two are shares of its messages, one for each Pattern."""
+    """The costs of a job on its hosts. The last two are shares of its messages, one for each Pattern."""
     cost: int
     ring_cost: int
     worst: int
@@ -224,7 +224,7 @@ class Spread(NamedTuple):
 
 
 class Change(NamedTuple):
-    """Of a run directory."""
+    """A change of a run directory."""
     generation: int
     kind: ChangeKind
     plane: str

@@ -9,13 +9,13 @@ from pmixfab._types import Change
 
 
 class Watch:
-    """Changes of a run directory since the watch was opened; so open it first and the planes after it.
+    """Changes of a run directory since the watch was opened: open the watch first, then the planes.
 
         for change in pmixfab.watch():
             print(change.kind.name, change.plane, change.generation)
 
-    For a loop of one's own, as of asyncio or select: when fileno() can be read, changes() may have some. One thread
-    at a time uses a watch.
+    For your own loop (asyncio, select): when fileno() is readable, changes() may return some. Only one thread may use a
+    watch at a time.
     """
 
     def __init__(self, handle: Any):
@@ -29,7 +29,7 @@ class Watch:
         self.close()
 
     def close(self) -> None:
-        """Ends it; its descriptor is closed."""
+        """End the watch, and close its descriptor."""
         if self._handle is not None:
             ffi.release(self._handle)
         self._handle = None
@@ -40,11 +40,13 @@ class Watch:
         return self._handle
 
     def fileno(self) -> int:
-        """The descriptor to poll; not to be read. When it can be, take all that changes() has: a rest wakes nobody."""
+        """Return the descriptor to poll; do not read it.
+
+        When it is readable, take all of changes(): the rest does not make it readable again."""
         return lib.pmixfab_watch_fd(self._open())
 
     def _take(self) -> None:
-        """All that the library has to tell, since what stays there makes the descriptor readable no more."""
+        """Take all changes out of the library: the rest would not make the descriptor readable again."""
         while True:
             try:
                 raw = filled("pmixfab_change", lib.pmixfab_watch_next_sized, self._open())
@@ -53,27 +55,27 @@ class Watch:
             self._untold.append(struct_of(raw, Change))
 
     def _await(self, timeout: Optional[float]) -> None:
-        """Until there is something untold, or the time is over."""
+        """Wait until there is a change, or the time is over."""
         end = None if timeout is None else time.monotonic() + timeout
-        poll = select.poll()  # select() takes no descriptor above 1023
+        poll = select.poll()  # select() accepts no descriptor above 1023
         poll.register(self, select.POLLIN)
         while True:
             self._take()
             left = None if end is None else 1000 * max(0.0, end - time.monotonic())
             if self._untold or left == 0:
                 return
-            poll.poll(left)  # wakes for other things in the parent folder, too
+            poll.poll(left)  # wakes for other changes in the parent folder, too
 
     def changes(self) -> Iterator[Change]:
-        """What has changed since the last time, without waiting. What is not taken is told the next time."""
+        """Return the changes since the last call, without waiting; the next call returns the ones not taken."""
         self._take()
         while self._untold:
             yield self._untold.popleft()
 
     def wait(self, timeout: Optional[float] = None) -> List[Change]:
-        """What has changed, as soon as something has; after `timeout` seconds, which may be nothing.
+        """Return the changes as soon as there is one; after `timeout` seconds the list may be empty.
 
-        Nothing wakes who waits when a fabricd is killed; a timeout does.
+        A fabricd that is killed does not wake the caller; a timeout does.
         """
         self._await(timeout)
         told = list(self._untold)
@@ -81,7 +83,7 @@ class Watch:
         return told
 
     def __iter__(self) -> Iterator[Change]:
-        """One change after the other, for ever."""
+        """Return one change after the other, without an end."""
         while True:
             if not self._untold:
                 self._await(None)
@@ -89,7 +91,7 @@ class Watch:
 
 
 def watch(rundir: Optional[str] = None) -> Watch:
-    """A watch of a run directory (/run/fabricd), which need not be there yet."""
+    """Open a watch of a run directory (/run/fabricd), which need not exist yet."""
     out = ffi.new("struct pmixfab_watch **")
     call(lib.pmixfab_watch_open, bytes_of(rundir), out)
     return Watch(ffi.gc(out[0], lib.pmixfab_watch_close))

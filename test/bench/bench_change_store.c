@@ -96,7 +96,7 @@ static struct fab_change make_change(uint64_t generation, struct texts *texts)
                                .what = texts->what,
                                .before = (char *)(lost ? "4xHDR" : ""),
                                .after = (char *)(lost ? "" : "4xHDR"),
-                               .why = "the port is not seen any more, its host is",
+                               .why = "the port is no longer seen, its host is",
                                .subjects = texts->subjects,
                                .first_seen = (int64_t)generation * MINUTE,
                                .last_seen = (int64_t)generation * MINUTE};

@@ -47,7 +47,7 @@ class Reload(Case):
             self.assertEqual(done.returncode, 1)
             self.assertIn(f"{name}: uid {pwd.getpwnam('nobody').pw_uid} may not do that", done.stderr)
         self.assertIn("log: uid", daemon.ctl("log", "debug", user="nobody").stderr)
-        self.assertEqual(daemon.ctl("check", user="nobody").stdout, "generation 1: nothing looks wrong\n")
+        self.assertEqual(daemon.ctl("check", user="nobody").stdout, "generation 1: no findings\n")
         for command in (["verify"], ["expect", "node0001", "--replace"], ["backup", os.path.join(self.dir, "backup.db")]):
             done = daemon.ctl(*command, user="nobody")
             self.assertEqual((done.returncode, done.stdout), (1, ""), done)

@@ -172,7 +172,7 @@ class Pool(Case):
         self.assertEqual(self.daemon.ctl_json("endpoints")[0]["job"], "job")
         self.assertEqual(self.daemon.ctl("endpoints", "--free", "job", str(one.pid), user="nobody").returncode, 1)
         done = self.daemon.ctl("endpoints", "--free", "job", str(one.pid))
-        self.assertEqual((done.returncode, done.stdout), (0, f"what job job of process {one.pid} had is free\n"))
+        self.assertEqual((done.returncode, done.stdout), (0, f"the endpoints of job job of process {one.pid} are released\n"))
         self.assertIn(f"endpoints of job job of process {one.pid} are freed, asked for by uid 0", self.daemon.log())
         for words in (["job"], ["--free"], ["--free", "job"], ["--free", "job", "x"]):
             self.assertEqual(self.daemon.ctl("endpoints", *words).returncode, 2, words)

@@ -33,7 +33,7 @@ class Launcher(test_pnet.Unchanging):
         own = self.launch([lab.program("instant_on")], starter=none, PMIX_MCA_pmdl_fabricd_rundir=self.rundir)
         self.assertEqual(own[:2], told[:2])
         nobody = self.launch([lab.program("instant_on")], starter=none)
-        self.assertEqual(nobody[:2], (0, [f"rank {rank}: knows nothing of a fabric" for rank in range(6)]))
+        self.assertEqual(nobody[:2], (0, [f"rank {rank}: has no fabric information" for rank in range(6)]))
 
     def test_an_agent(self):
         """As it would start daemons on other hosts, which have no run directory and their own environment."""

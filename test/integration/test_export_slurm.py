@@ -222,7 +222,7 @@ class Captured(Case):
                          {"ib0": ["ib0-over-leafa1", "ib0-over-leafb1", "leafx"],
                           "ib0-over-leafa1": ["leafa1", "leafa2", "mida1"], "ib0-over-leafb1": ["leafb1", "leafb2"]})
         self.assertEqual([answer[name][1] for name in ("mida1", "leafa1", "leafb2")], [["nm1"], ["na11", "na12"], ["nb21", "nb22"]])
-        self.assertIn("lost: plane ib0: 1 host at several leaves, each is written at one (--interface says which): na11",
+        self.assertIn("lost: plane ib0: 1 host at several leaves, each is written at one (choose with --interface): na11",
                       daemon.ctl("export", "slurm-tree").stderr)
         self.assertEqual(daemon.ctl("export", "slurm-tree", "--strict").returncode, 1)
 

@@ -94,7 +94,7 @@ class Record(unittest.TestCase):
         lab.replace_file(os.path.join(place, "probe_ucx.so"), "no library")
         done = self.record(f"--probe=verbs:{self.path}", f"--probe=ucx:{self.path}", binary=binary)
         self.assertEqual((done.returncode, json.loads(done.stdout)["items"]), (0, []))
-        self.assertRegex(done.stderr, "info: scan verbs: probe verbs: .* is no probe of this name")
+        self.assertRegex(done.stderr, "info: scan verbs: probe verbs: .* is not a probe of this name")
         self.assertRegex(done.stderr, "info: scan ucx: probe ucx: .*probe_ucx.so: ")
 
     def test_where_it_cannot_be_written(self):

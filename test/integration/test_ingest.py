@@ -87,7 +87,7 @@ class Intake(Case):
         self.daemon.start()
         self.assertEqual(self.held(self.name), answers[2][1])
         self.assertEqual(self.deliver("host=NODE,before=3,ports=2"), [answers[0]])
-        self.assertEqual(self.must_refuse("host=NODE,before=3,ports=2", CONFLICT, "the whole is needed"), answers[0][1])
+        self.assertEqual(self.must_refuse("host=NODE,before=3,ports=2", CONFLICT, "send the whole report"), answers[0][1])
 
     # -- refused
 

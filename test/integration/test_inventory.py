@@ -139,7 +139,7 @@ class Collect(Case):
                 ({"probes": f"verbs:{self.dir}/absent.json"}, r"inventory: .*/absent\.json"),
                 ({"probes": "ibnetdisc"}, "inventory: there is no probe ibnetdisc of this host"),
                 ({"program": "/nonexistent/fabricd"}, "/nonexistent/fabricd: cannot be started: No such file"),
-                ({"program": self.program("exit 0")}, "inventory: fabricd ended without a word")):
+                ({"program": self.program("exit 0")}, "inventory: fabricd ended without output")):
             with self.subTest(reason):
                 if lab.SANITIZE == "thread" and "ended" in reason:
                     self.skipTest("the sanitizer that the program would inherit ends a shell")
@@ -166,7 +166,7 @@ class Collect(Case):
         if lab.SANITIZE != "thread":  # the sanitizer that the program would inherit ends a shell
             server = self.server("node1", program=self.program("sleep 600 &\nwait"), PMIX_MCA_pnet_fabricd_inventory_deadline="60")
             self.assertIsNone(server.collect(seconds=1))  # the caller's PMIX_TIMEOUT
-            server.said("inventory: not done after 1 s, killed")
+            server.said("inventory: fabricd was killed: not finished after 1 s")
             self.assertEqual(server.left_behind()[0], 0)
             server.quit()
 

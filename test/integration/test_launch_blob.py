@@ -189,7 +189,7 @@ class BadInput(Case):
         answers = self.say(f"app j {JOB}", register, "local j", get, PMIX_MCA_pmdl_fabricd_rundir=other)
         self.assertEqual(answers[1:3], ["SUCCESS"] * 2)
         self.assertEqual(json.loads(answers[3])["value"], OWN)
-        self.assertIn("j has been told before, and that stays", self.said)
+        self.assertIn("j has launch information already, which stays", self.said)
         os.unlink(os.path.join(self.rundir, "ib0.snap"))  # and none
         answers = self.say(f"app j {JOB}", register, "local j", get)
         self.size(answers[0])

@@ -122,7 +122,7 @@ class Again(unittest.TestCase):
         sim.command(f'Error "{SPINE}" 100')
         self.assertEqual(tool.ask("poll").count("0x"), 1)
         answer = tool.ask("again")
-        self.assertRegex(answer, "^full .*not where it was")
+        self.assertRegex(answer, "^full .*not in its former place")
         tool.ask("watch")
         tool.ask("poll")
         before = tool.ask("poll").count("0x")

@@ -160,7 +160,7 @@ class Blocks(Newer, test_export_slurm.Case):
                                  {nodes: nodes for nodes in requests})
                 for sizes in more:
                     text = self.ctl("export", "slurm-block", "--block-sizes", sizes)
-                    self.assertIn(f"Slurm refuses some requests that there are hosts for; up to {base} ", self.complaint)
+                    self.assertIn(f"Slurm rejects some requests although there are enough hosts; up to {base} ", self.complaint)
                     self.assertIn(None, self.chosen(text, requests).values())
 
     def test_requests_beyond_the_last_size(self):
@@ -171,7 +171,7 @@ class Blocks(Newer, test_export_slurm.Case):
         self.assertRegex(text, "(?m)^BlockSizes=3,6,24$")
         self.assertEqual([len(got) for got in self.chosen(text, everything).values()], list(everything))
         text = self.ctl("export", "slurm-block", "--block-sizes", "3,6")
-        self.assertIn("lost: BlockSizes end with 6: Slurm refuses requests that need the last 1 of 7 leaves, which are no whole block: "
+        self.assertIn("lost: BlockSizes end with 6: Slurm rejects requests that need the last 1 of 7 leaves, which are no whole block: "
                       "add a size of at least 21", self.complaint)
         self.assertEqual([nodes for nodes, got in self.chosen(text, everything).items() if got is None], [19, 20, 21])
 

@@ -131,7 +131,7 @@ class Generations(Verbs):
         self.assertEqual(items["mlx5_0", None], {"name": "mlx5_0", "node-guid": "0x98039b0300fa1234"})
         self.assertEqual(sorted(items["mlx5_1", "1"]["gid"], key=lambda gid: int(gid[10:], 16)),
                          [f"2001:db8::{n + 1:x}" for n in range(32)])
-        self.assertEqual(notes, "note: mlx5_1: it has more than 32 GIDs; the first ones are reported\n")
+        self.assertEqual(notes, "note: mlx5_1: more than 32 GIDs; only the first ones are reported\n")
 
 
 class Numbers(Verbs):
@@ -183,7 +183,7 @@ class Failures(Verbs):
 
         self.host.machine["devices"] = []
         self.host.add("mlx5_0", [], tree=False, fails={"open": self.EACCES})
-        self.assertIn("verbs: mlx5_0 cannot be opened: Permission denied (input or output failed)", self.refused())
+        self.assertIn("verbs: mlx5_0: cannot open the device: Permission denied (input or output failed)", self.refused())
 
     def test_ports_that_cannot_be_asked(self):
         ports = [vm.ib_port("0x1", 1, fails={"query": self.EIO}), vm.ib_port("0x2", 2)]
@@ -192,7 +192,7 @@ class Failures(Verbs):
             self.host.add("mlx5_0", ports, tree=False, guid="0x9", old=old)
             items, notes = self.look()
             self.assertEqual(list(items), [("mlx5_0", "2")])
-            self.assertEqual(notes, "warning: verbs: mlx5_0: port 1 cannot be asked: Input/output error\n")
+            self.assertEqual(notes, "warning: verbs: mlx5_0: cannot query port 1: Input/output error\n")
         self.host.machine["devices"] = []
         self.host.add("mlx5_0", [vm.ib_port("0x1", 1, fails={"query": self.EIO})], tree=False, guid="0x9")
         self.host.add("mlx5_1", [vm.ib_port("0x1", 1, fails={"gid": self.EIO})], tree=False, guid="0x9")
@@ -200,16 +200,16 @@ class Failures(Verbs):
         self.assertEqual(list(items), [("mlx5_0", None), ("mlx5_1", "1")])
         self.assertNotIn("gid", items["mlx5_1", "1"])
         self.assertEqual(items["mlx5_1", "1"]["lid"], "1")
-        self.assertIn("mlx5_1: port 1: its GIDs cannot be read", notes)
+        self.assertIn("mlx5_1: port 1: cannot read its GIDs", notes)
 
     def test_lists_that_fail(self):
-        none = "verbs: this host has no RDMA device that can be used: "
+        none = "verbs: this host has no usable RDMA device: "
         for how in ({}, {"list": self.ENOSYS}):
             self.host.fails(**how)
             self.assertIn(none, self.refused())
             self.assertIn("(not supported)", self.refused())
         self.host.fails(list=self.ENOMEM)
-        self.assertIn("verbs: the RDMA devices cannot be listed: Cannot allocate memory (out of memory)", self.refused())
+        self.assertIn("verbs: cannot list the RDMA devices: Cannot allocate memory (out of memory)", self.refused())
         self.host.fails(list=self.EACCES)
         self.assertIn("cannot be listed: Permission denied", self.refused())
 
@@ -272,7 +272,7 @@ class ThisHost(Verbs):
     def test_without_devices(self):
         if os.path.exists("/sys/class/infiniband"):
             self.skipTest("this host has RDMA devices")
-        why = "verbs: this host has no RDMA device that can be used: /sys/class/infiniband is absent"
+        why = "verbs: this host has no usable RDMA device: /sys/class/infiniband is absent"
         done = run("verbs")
         self.assertEqual(done.returncode, 1)
         self.assertIn(why, done.stderr)

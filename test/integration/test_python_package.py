@@ -420,7 +420,7 @@ class Errors(unittest.TestCase):
     def test_each_kind(self):
         rundir = snapshot("fattree2:4,2,4")
         plane = pmixfab.open_rundir(rundir)
-        with self.assertRaisesRegex(pmixfab.NotFound, "is a fabricd running here") as raised:
+        with self.assertRaisesRegex(pmixfab.NotFound, "check that fabricd runs here") as raised:
             pmixfab.open_rundir("/nonexistent")
         self.assertIs(raised.exception.code, pmixfab.ErrorCode.NOTFOUND)
         for wrong in (lambda: plane.find("nobody"), lambda: plane.cost("nobody", 0), lambda: plane.find_host("leaf1"),
@@ -475,7 +475,7 @@ class Errors(unittest.TestCase):
         done = lab.run([sys.executable, "-c", "import pmixfab"], env={"PYTHONPATH": PACKAGE, "LD_LIBRARY_PATH": "/nonexistent"})
         if done.returncode == 0:
             self.skipTest("the library is installed on this host")
-        self.assertRegex(done.stderr, "ImportError: .*libpmixfab.so.0.*: install libpmixfab0, or say in LD_LIBRARY_PATH")
+        self.assertRegex(done.stderr, "ImportError: .*libpmixfab.so.0.*: install libpmixfab0, or add its folder to LD_LIBRARY_PATH")
 
     def test_threads(self):
         plane = pmixfab.open_rundir(snapshot("fattree2:8,2,8"))

@@ -218,7 +218,7 @@ class Used(Case):
         page.press("/")
         page.value("document.activeElement.select()")
         page.type("nobody")
-        self.assertEqual(page.text("#found"), "nothing is called like that")
+        self.assertEqual(page.text("#found"), "no match")
         page.press("Escape")
         self.assertTrue(page.value("document.getElementById('found').hidden"))
         page.click("#fold")
@@ -376,7 +376,7 @@ class Health(Case):
         self.assertEqual(daemon.ctl("ack", "slow-link").returncode, 0)
         self.assertEqual(daemon.ctl("report", "-o", self.path).returncode, 0)
         page = self.opened(self.path)
-        self.assertEqual(page.text("#verdict"), "Nothing looks wrong; 1 acknowledged.")
+        self.assertEqual(page.text("#verdict"), "No open findings; 1 acknowledged.")
         self.assertEqual(page.value("document.querySelectorAll('.host.notice').length"), 1)
 
     def test_phone(self):
@@ -531,7 +531,7 @@ class Told(Case):
         """Without what only the daemon's own host can ask."""
         done = lab.run([lab.program("fabricctl"), "--uri", self.daemon.uri(), "report", "-o", self.path], env=self.daemon.tool_env())
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(self.opened(self.path).text("#findings p"), "Not known: over PMIx only the planes can be read")
+        self.assertEqual(self.opened(self.path).text("#findings p"), "Not available: over PMIx only the planes can be read")
 
 
 if __name__ == "__main__":

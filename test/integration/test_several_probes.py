@@ -43,7 +43,7 @@ class Probes(unittest.TestCase):
     def packets(self):
         """How many sweeps there were: of a part of the subnet, and of everything."""
         log = self.daemon.log()
-        return len(re.findall(r"read anew with \d+ packets", log)), len(re.findall(r"everything discovered with \d+ packets", log))
+        return len(re.findall(r"read again with \d+ packets", log)), len(re.findall(r"everything discovered with \d+ packets", log))
 
     def places(self):
         """Where everybody stands, as jobs have it."""
@@ -64,7 +64,7 @@ class Probes(unittest.TestCase):
         self.record(self.slow)
         self.assertEqual(self.refresh("--switch", "leaf1")[2], [])
         scope, reason, changes = self.refresh("--switch", "east1")
-        self.assertEqual((scope, reason, bool(changes)), ("fabric", "a file is read as a whole", True))
+        self.assertEqual((scope, reason, bool(changes)), ("fabric", "a file is only read as a whole", True))
         self.assertEqual((self.places(), self.packets()), (places, (2, 1)))
         self.same()
         os.rename(self.path, self.path + ".away")

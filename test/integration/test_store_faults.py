@@ -257,7 +257,7 @@ class History(Case):
         generations = self.publish(daemon, before + 1, first=True)["generation"]
         several = "s" if generations - before != 1 else ""
         self.assertEqual(daemon.ctl("check", "--store").stdout, "the history is as it was published: "
-                         f"{generations - before} generation{several} compared; {before} before them, of an older fabricd, cannot be\n")
+                         f"{generations - before} generation{several} compared; {before} before them, of an older fabricd, have no digest to compare\n")
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ class Looked(Case):
         self.daemon.until_status(lambda status: status["dirty_since"] is None, "light-sweep")
         self.daemon.until("idle")
         self.assertFalse(self.daemon.refresh()["changed"], "a sweep of everything sees what looks did not notice")
-        self.assertRegex(self.daemon.log(), r"[12] switch(?:es)? read anew with \d+ packets")
+        self.assertRegex(self.daemon.log(), r"[12] switch(?:es)? read again with \d+ packets")
 
     def test_a_port_is_disabled_and_one_comes_up_without_a_manager(self):
         port, before = self.sim.cable("leaf4", "node0015"), self.generation()
@@ -133,13 +133,13 @@ class Swept(Case):
 
     def same(self):
         """Is what is served what a sweep of everything sees?"""
-        self.assertEqual(self.daemon.ctl("verify").stdout, f"generation {self.generation()} is what a sweep sees now\n")
+        self.assertEqual(self.daemon.ctl("verify").stdout, f"generation {self.generation()} equals the fabric as swept now\n")
 
     def packets(self):
         """How many each sweep has sent so far: those of a part, those of everything."""
         log = self.daemon.log()
         return [[int(n) for n in re.findall(pattern, log)]
-                for pattern in (r"\d+ switch(?:es)? read anew with (\d+) packets", r"everything discovered with (\d+) packets")]
+                for pattern in (r"\d+ switch(?:es)? read again with (\d+) packets", r"everything discovered with (\d+) packets")]
 
     def test_one_switch(self):
         """It is read with few packets; what changed elsewhere waits for a sweep of everything."""

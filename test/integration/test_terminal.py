@@ -69,7 +69,7 @@ class Tables(unittest.TestCase):
             self.assertEqual([line.rstrip() for line in shown], [line.rstrip() for line in self.piped(*command)][:len(shown)])
 
     def test_what_is_no_terminal(self):
-        self.assertIn("not seen any more; the places of its 9 cables are kept", self.daemon.ctl("check").stdout)
+        self.assertIn("no longer seen; the places of its 9 cables are kept", self.daemon.ctl("check").stdout)
 
 
 class Completion(unittest.TestCase):

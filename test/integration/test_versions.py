@@ -128,7 +128,7 @@ class Arrays(test_launch_host.Case):
         self.knows_nothing(self.host(PMIX_MCA_pnet_base_verbose="1"))
         self.assertEqual(len(os.listdir(self.out)), 2)
         for framework in ("pmdl", "pnet"):
-            line = rf"{framework}:fabricd: built for PMIx {OWN}, this is OpenPMIx {OWN}.*, whose jobs cannot be told: declined"
+            line = rf"{framework}:fabricd: built for PMIx {OWN}, this is OpenPMIx {OWN}.*, which cannot pass launch information to jobs: declined"
             self.assertRegex(self.said, line)
 
 
@@ -218,7 +218,7 @@ class Relays(unittest.TestCase):
             with self.subTest(version):
                 done = lab.run([lab.program("relay_host"), lab.tmpdir()], env=dict(os.environ, **calls_itself(version)))
                 self.assertEqual(done.returncode, 0 if works else 1, done.stderr)
-                self.assertEqual(f"relay: not with this version of the PMIx library: OpenPMIx {version}," in done.stderr, not works)
+                self.assertEqual(f"relay: not supported with this version of the PMIx library: OpenPMIx {version}," in done.stderr, not works)
 
     def test_a_node_works_with_any(self):
         """It does not use the library."""

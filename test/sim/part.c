@@ -67,7 +67,7 @@ static int part_read(struct part *part, uint32_t at, struct fab_err *err)
         const struct fab_node *node = after == FAB_NONE ? NULL : &site->nodes[after].node;
         const uint32_t known = node == NULL ? FAB_NONE : fab_inventory_find(part->last, node->guid);
         if (node != NULL && known == FAB_NONE && node->kind == FAB_SWITCH)
-            return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "there is a switch that was not there");
+            return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "there is a new switch");
         reached = reached || node != NULL;
         if (known == before && after_num == before_num)
             continue;
@@ -76,7 +76,8 @@ static int part_read(struct part *part, uint32_t at, struct fab_err *err)
         if (known != FAB_NONE)
             part_suspect(part, far_end(was, part->cables_of_was, known, after_num, &other_num));
     }
-    return reached ? PMIXFAB_OK : fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "a switch is not where it was");
+    return reached ? PMIXFAB_OK
+                   : fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "a switch is not in its former place");
 }
 
 /* Until no other switch turns out to have changed; *n: of how many. */
@@ -142,8 +143,7 @@ int site_part(const struct site *site, const struct fab_inventory *last, const u
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < n; i++) {
         const uint32_t at = fab_inventory_find(last, switches[i]);
         if (at == FAB_NONE)
-            rc = fab_fail(err, PMIXFAB_ERR_UNSUPPORTED,
-                          "a switch changed that the last inventory does not have");
+            rc = fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "a switch changed that is not in the last inventory");
         else
             part.read[at] = true;
     }
@@ -161,7 +161,7 @@ int site_part(const struct site *site, const struct fab_inventory *last, const u
         for (uint32_t i = 0; i < inv->n_nodes; i++)
             seen += inv->nodes[i].kind == FAB_SWITCH;
         if (seen < there)
-            rc = fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "a part of the subnet is not reached any more");
+            rc = fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "a part of the subnet is no longer reached");
     }
     site_free(part.was);
     free(part.read);

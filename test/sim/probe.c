@@ -133,7 +133,7 @@ static int site_sweep_switches(const struct probe_config *config, const struct p
     uint32_t n = 0;
     (void)config;
     if (sim_sweeps_end(the_sim(), &missed) != SIM_SWEEPS_GOOD || site_is_cut_off(sim_site(the_sim())))
-        return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "a switch is not where it was");
+        return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "a switch is not in its former place");
     fab_inventory_destroy(inv);
     const int rc = site_part(sim_site(the_sim()), last, dirty->guids, dirty->n, inv, &n, err);
     if (rc != PMIXFAB_OK)

@@ -44,7 +44,7 @@ class Leaf(Case):
             self.assertEqual(self.status_line(), "1 error")
             self.assertEqual([place.strip() for place in self.shown()], ["leaf3"])
             self.assertEqual(len(self.shown("--all")), 7)
-            self.assertIn("6 more hang on these: fabricctl check --all", self.site.ctl("check").stdout)
+            self.assertIn("6 more follow from these: fabricctl check --all", self.site.ctl("check").stdout)
             self.assertIn("findings      1 error; " + kind + " leaf3: ", self.site.ctl("top").stdout)
             status, line = self.monitor()
             self.assertEqual(status, 2)

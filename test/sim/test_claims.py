@@ -61,9 +61,9 @@ class Claims(unittest.TestCase):
         self.deliver("h1", [interface(1), interface(5, "x5", 1), interface(6, "x6", 1), card("z")])
         self.check_beside_the_liar(before)
         self.assertEqual(self.remarks(), {
-            "h1": ["the node GUID of z is that of a device of h6, too, which keeps it (and 3 more)"],
-            "h5": ["the MAC of eth0 is claimed by h1, too"],
-            "h6": ["the node GUID of mlx5_0 is claimed by h1, too (and 2 more)"]})
+            "h1": ["the node GUID of z is also that of a device of h6, which keeps it (and 3 more)"],
+            "h5": ["the MAC of eth0 is also claimed by h1"],
+            "h6": ["the node GUID of mlx5_0 is also claimed by h1 (and 2 more)"]})
         self.site.stop()
         self.site.start()  # who had what is known from the store
         self.site.refresh()
@@ -164,7 +164,7 @@ class Claims(unittest.TestCase):
         """The HCA stands at its place without a host, and both hosts have a device that stands nowhere."""
         (finding,) = self.findings()
         self.assertEqual((finding["severity"], finding["where"].split()[0]), ("error", HCA))
-        for text in ("{} and {} both report it".format(*hosts), HCA, "nobody has it"):
+        for text in ("{} and {} both report it".format(*hosts), HCA, "it belongs to"):
             self.assertIn(text, finding["what"])
         self.assertEqual(self.site.ctl("check").returncode, 1)
         self.assertEqual(self.owner(), (HCA, "ib0"))
@@ -177,7 +177,7 @@ class Claims(unittest.TestCase):
         self.assertEqual(self.findings(), [])
         self.deliver("h1", [interface(5, "x5", 1)])
         (finding,) = self.findings()
-        self.assertIn("h5 and h1 both report it as theirs (mac 24:57:20:04:20:05)", finding["what"])
+        self.assertIn("h5 and h1 both report it as their own (mac 24:57:20:04:20:05)", finding["what"])
 
     def test_ways_that_are_software(self):
         """They are marked, and make no software of the device."""

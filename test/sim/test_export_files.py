@@ -217,7 +217,7 @@ class Everything(Case):
         self.import_from(None, sim.fabric("fattree2:2,1,2", "capture"), names={"map": names})
         self.ctl("export", "ibnetdiscover", "--strict", status=1, lines=3)
         self.assertRegex(self.complaint, r'lost: "x{70}" is longer than the 64 bytes')
-        self.assertIn('lost: a reader makes no host\'s name of "a 1"', self.complaint)
+        self.assertIn('lost: a reader does not take "a 1" for the name of a host', self.complaint)
 
 
 if __name__ == "__main__":

@@ -169,7 +169,7 @@ class Schemas(Case):
         levels, _ = self.all()
         self.assertEqual(levels, 16)
         self.ctl("export", "k8s-labels")
-        self.assertRegex(self.complaint, r"lost: 1[78] tiers of switches: Kueue takes 15, those above are left out")
+        self.assertRegex(self.complaint, r"lost: 1[78] tiers of switches: Kueue accepts 15, those above are left out")
 
 
 class Tree(Case):
@@ -197,7 +197,7 @@ class Tree(Case):
         """Hosts that are in both stand where the plane with the lower index has them."""
         self.site.snapshot("fattree2:2,1,10", "ib1", 2, 3)
         tree = self.tree()
-        self.assertIn("plane ib1: 16 hosts written as another plane has them", self.complaint)
+        self.assertIn("plane ib1: 16 hosts written in the place that they have in another plane", self.complaint)
         self.assertIn("two switches are called leaf2", self.complaint)
         self.assertEqual((tree["ib0"], tree["leaf4"]), ("leaf[1-4]", "node[0013-0016]"))
         self.assertEqual([below for name, below in tree.items() if name.startswith("leaf2-s")], ["node[0017-0020]"])
@@ -282,7 +282,7 @@ class Blocks(Case):
         for sizes in ("", "0", "x", "4,", "4,4", "4,6", "4,12", "8,4", "-4", "4 8", "1,65536", "99999999999999999999"):
             self.ctl("export", "slurm-block", "--block-sizes", sizes, status=2)
         self.ctl("export", "slurm-block", "--block-sizes", "5,10", "--strict", "-o", self.out, status=1, lines=2)
-        self.assertIn("lost: BlockSizes begin with 5: Slurm refuses some requests that there are hosts for; up to 4 it refuses none",
+        self.assertIn("lost: BlockSizes begin with 5: Slurm rejects some requests although there are enough hosts; up to 4 it rejects none",
                       self.complaint)
         self.assertFalse(os.path.exists(self.out))
 
@@ -322,11 +322,11 @@ class Blocks(Case):
         self.import_from(None, fabric_text.without(sim.fabric("fattree3:4", "capture"), "node0003"))
         text = self.ctl("export", "slurm-block")
         self.assertEqual((self.said(text)[-1], self.complaint), ("BlockSizes=2,4,16", ""))
-        self.assertIn("\n# leaf0-1 has fewer hosts than BlockSizes begin with: Slurm before 25.05 does not start with that\n", text)
+        self.assertIn("\n# leaf0-1 has fewer hosts than the first of BlockSizes: Slurm before 25.05 does not start with that\n", text)
         self.import_from(None, fabric(pods((6, 6, 6, 1, 1))))
         self.assertEqual(self.said(self.ctl("export", "slurm-block"))[-1], "BlockSizes=4")
         self.assertEqual(self.complaint, "fabricctl: lost: BlockSizes begin with 4, and most leaves have more hosts: with a larger "
-                                         "size Slurm refuses some requests that there are hosts for\n")
+                                         "size Slurm rejects some requests although there are enough hosts\n")
 
 
 class Hosts(Case):
@@ -334,7 +334,7 @@ class Hosts(Case):
         self.assertEqual(self.ctl("export", "hostlist"), "node[0001-0016]\n")
         self.assertEqual(self.ctl("export", "hostlist", "node[0015,0002],node0016,node0001"), "node[0001-0002,0015-0016]\n")
         self.assertEqual(self.ctl("export", "rankfile", "node0016,node0001"), "rank 0=node0001 slot=0\nrank 1=node0016 slot=0\n")
-        for text, says in (("node[0001-0003", "does not close"), ("node[0001-0099]", "no host node0017: plane ib0"),
+        for text, says in (("node[0001-0003", "is not closed"), ("node[0001-0099]", "no host node0017: plane ib0"),
                            ("node0001,node0001", "twice"), (",".join(f"x[{n}-{n + 1}]" for n in range(5000)), "no host x0")):
             self.ctl("export", "rankfile", text, "-o", self.out, status=1)
             self.assertIn(says, self.complaint)
@@ -384,7 +384,7 @@ class Hosts(Case):
         cables = [("aleaf", "n1"), ("aleaf", "n2"), ("aleaf", "n3"), ("bleaf", "nx"), ("bleaf", "ny")]
         self.import_from(None, fabric(cables).replace('"nx"', '"0x0000000000000005"').replace('"ny"', '"0x0000000000000006"'))
         self.assertEqual(self.topologies(), [("ib0", True)])
-        self.assertIn("lost: plane ib1: no host with a name is at a switch, left out\n", self.complaint)
+        self.assertIn("lost: plane ib1: no host with a name is connected to a switch, left out\n", self.complaint)
         self.ctl("export", "slurm-yaml", "--strict", status=1, lines=3)
         self.ctl("export", "slurm-yaml", "--plane", "ib1", status=1, lines=3)
 

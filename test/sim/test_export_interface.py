@@ -102,7 +102,7 @@ class ByItself(Case):
         ports["compute2"].append(("c1", "mlx5_0"))
         self.start(capture(ports, [(leaf, "spine1") for leaf in ports]))
         self.assertEqual(self.leaves(), spread)
-        self.assertIn("1 host at several leaves, each is written at one (--interface says which): c1", self.said)
+        self.assertIn("1 host at several leaves, each is written at one (choose with --interface): c1", self.said)
 
 
 class Chosen(Case):

@@ -202,13 +202,13 @@ class Beside(ctl_case.Case):
         for other in ("mine\n", "[]", "", '{"a": '):
             lab.replace_file(self.out + ".names", other)
             self.ctl("export", "slurm-tree", "-o", self.out, status=1)
-            self.assertEqual(self.complaint, f"fabricctl: not written: {self.out}.names: no names of switches can be read there: "
+            self.assertEqual(self.complaint, f"fabricctl: not written: {self.out}.names: cannot read names of switches from it: "
                                              "move it away\n")
             self.assertEqual((lab.stamp(self.out), self.read(self.out + ".names")), (before, other))
         os.unlink(self.out + ".names")
         os.mkdir(self.out + ".names")
         self.ctl("export", "slurm-tree", "-o", self.out, status=1)
-        self.assertIn("can be read there: move it away", self.complaint)
+        self.assertIn("cannot read names of switches from it: move it away", self.complaint)
 
 
 if __name__ == "__main__":

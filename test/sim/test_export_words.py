@@ -24,10 +24,10 @@ class Words(unittest.TestCase):
             self.start(word, "m1")
             for name, read in (("slurm-tree", of_slurm), ("slurm-block", of_blocks), ("slurm-yaml", of_yaml)):
                 self.assertEqual(set(read(self.export(name))), {"m1", "n1", "n2", "n3"})
-                self.assertIn(f"lost: plane ib0: 1 host with a name that means something else there, left out: {word}", self.said)
+                self.assertIn(f"lost: plane ib0: 1 host with a name that is a reserved word there, left out: {word}", self.said)
                 self.assertNotIn("leaf1", self.export(name, "--strict", status=1))
             self.assertEqual(self.export("hostlist").split(), ["m1,n[1-3]"])
-            self.assertIn(f"host {word}: its name means something else there", self.said)
+            self.assertIn(f"host {word}: its name is a reserved word there", self.said)
 
     def test_alone_at_its_leaf(self):
         self.start("ALL")
@@ -37,7 +37,7 @@ class Words(unittest.TestCase):
         self.start("ALL", "m1")
         for name, read in (("flux-jgf", of_flux), ("topograph", of_model)):
             self.assertIn("ALL", read(self.export(name)))
-            self.assertNotIn("means something else", self.said)
+            self.assertNotIn("is a reserved word", self.said)
 
     def test_names_that_only_contain_it(self):
         self.start("ALL1", "all-x", "xDEFAULT")

@@ -161,7 +161,7 @@ class Nodes(base.Case):
     def test_over_pmix_there_are_none(self):
         for args in (["nodes"], ["forget", "node1"]):
             self.ctl("--uri", "x;tcp4://127.0.0.1:1", *args, status=2)
-            self.assertIn("does not go over PMIx", self.complaint)
+            self.assertIn("does not work over PMIx", self.complaint)
 
     def test_a_name_that_is_no_text(self):
         for command in ("nodes", "forget"):

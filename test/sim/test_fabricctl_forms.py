@@ -211,8 +211,8 @@ class Status(ctl_case.Case):
         self.assertRegex(quiet, r"(?m)^last sweep +2025-01-02T03:04:04Z, took 12.3 ms, every 60 s$")
         self.assertRegex(quiet, r"(?m)^light sweeps +471, 3 found a change, the last took 0.4 ms, every 2 s$")
         self.assertNotRegex(quiet, "(?m)^(dirty|missing|flapping) ")
-        for line in (r"last sweep +.*; sweeping now", r"light sweeps +471, .*, every 2 s; NOT LOOKING NOW: changes are seen at sweeps only",
-                     r"dirty +since 2025-01-02T03:05:06Z: swept when it is quiet", r"missing +1 HCA, which keeps its place",
+        for line in (r"last sweep +.*; sweeping now", r"light sweeps +471, .*, every 2 s; NOT RUNNING NOW: changes are seen at sweeps only",
+                     r"dirty +since 2025-01-02T03:05:06Z: swept when the fabric is quiet", r"missing +1 HCA, which keeps its place",
                      r"flapping +2 cables and switches, suppressed"):
             self.assertRegex(storm, f"(?m)^{line}$")
         self.assertNotRegex(off, "(?m)^light sweeps ")
@@ -243,7 +243,7 @@ class Asking(ctl_case.Case):
         for args in (["refresh"], ["events"], ["events", "--follow"], ["history"], ["diff"]):
             self.ctl(*args, status=1)
             self.assertIn(f"{self.rundir}/control.sock", self.complaint)
-            self.assertIn("is it running?", self.complaint)
+            self.assertIn("check that it runs", self.complaint)
 
     @staticmethod
     def told(request):
@@ -273,8 +273,8 @@ class Asking(ctl_case.Case):
         self.assertEqual(self.value("refresh", "--host", "node0002")["changes"], [])
         for args in (["--host", "node0002"], ["--switch", "leaf7"]):
             self.assertEqual(self.ctl("refresh", *args), "generation 9, published just now\n"
-                             f"nothing about {args[1]}; 2 other changes: fabricctl diff\n")
-        self.assertNotIn("nothing about", self.ctl("refresh", "--host", "node0001"))
+                             f"no change of {args[1]}; 2 other changes: see fabricctl diff\n")
+        self.assertNotIn("no change of", self.ctl("refresh", "--host", "node0001"))
         self.ctl("refresh", "--host", "node000", status=1, lines=3)
         self.assertIn("node000", self.complaint.splitlines()[-1])
         daemon.close()
@@ -327,7 +327,7 @@ class Asking(ctl_case.Case):
         daemon.close()
         daemon = self.daemon(history=[{"ok": True, "trimmed": 7, "changes": []}])
         self.assertEqual(self.ctl("history", "nosuch"),
-                         "the history has nothing about nosuch\ntrimmed: older than generation 8\n")
+                         "no changes in the history about nosuch\ntrimmed: older than generation 8\n")
         self.assertEqual(self.value("history", "nosuch"), [])  # what programs read stays what it is
         self.assertEqual(self.complaint, "fabricctl: trimmed: older than generation 8\n")
         self.rows("history", "-n", "5")

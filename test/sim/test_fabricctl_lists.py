@@ -73,7 +73,7 @@ class Lists(ctl_case.Case):
             self.assertIn("node0003", lines[2])
         self.assertEqual(self.value("show", "leaf1"), self.value("switches", "leaf1"))
         self.ctl("show", "nobody", status=1)
-        self.assertIn("nothing is called nobody", self.complaint)
+        self.assertIn("no such name: nobody", self.complaint)
 
 
 class Captures(ctl_case.Case):

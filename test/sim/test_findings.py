@@ -64,7 +64,7 @@ class Spines(Case):
         self.assertEqual({f["severity"] for f in lost.values()}, {"error"})
         for finding in lost.values():
             self.assertAlmostEqual(finding["bisection_gone"], 0.25)
-            self.assertIn("25 % of its plane's bisection is gone with it, 75 % in all", finding["what"])
+            self.assertIn("25 % of its plane's bisection went with it, 75 % in all", finding["what"])
         self.assertEqual(len(self.told("error lost")), 3)
         self.assertEqual(self.lost_cables(), {frozenset((leaf, spine)) for leaf in LEAVES for spine in SPINES[:3]})
         shown = self.site.ctl("show", "spine1")  # what is not served any more is known still
@@ -124,7 +124,7 @@ class Spines(Case):
         self.assertEqual((cable["ends"][0]["port"], cable["mbps"]), (port, 200000))
         self.assertNotIn("lost", self.site.control("check"))
         self.assertEqual(self.check("--severity", "error"), (0, []))
-        self.assertRegex(self.site.ctl("check", "--severity", "error").stdout, r"^generation \d+: nothing is an error$")
+        self.assertRegex(self.site.ctl("check", "--severity", "error").stdout, r"^generation \d+: no error$")
         shown = self.site.ctl("show", f"leaf1[{port}]").stdout
         self.assertRegex(shown, r"(?s)^cables:\n\nlatest changes:\n.*link-lost +leaf1\[")
         self.assertEqual(self.site.ctl("forget", finding["id"][:8]).returncode, 0)

@@ -10,11 +10,11 @@ SAID = {
     "nodes": ("\n".join(LINES), "\n".join([*LINES, "n4,leaf2"]), "n4", "n1;leaf1\n", r"/fabric:1:1: a line begins with a host"),
     "slurm": ("SwitchName=leaf1 Nodes=n[1-2]\nSwitchName=leaf2 Nodes=n3\nSwitchName=top Switches=leaf[1-2]\n",
               "SwitchName=leaf1 Nodes=n[1-2]\nSwitchName=leaf2 Nodes=n[3-4]\nSwitchName=top Switches=leaf[1-2]\n", "n4",
-              "SwitchName=leaf1 Nodes=n[1-2\n", r"/fabric:1:24: not a list of hosts: character 2: a bracket does not close"),
+              "SwitchName=leaf1 Nodes=n[1-2\n", r"/fabric:1:24: not a list of hosts: character 2: a bracket is not closed"),
     "topograph": ("switches: {top: {switches: [leaf1, leaf2]}}\nblocks: [{switch: leaf1, nodes: ['n[1-2]']}, "
                   "{switch: leaf2, nodes: [n3]}]\n",
                   "switches: {top: {switches: [leaf1, leaf2]}}\nblocks: [{switch: leaf1, nodes: ['n[1-2]']}, "
-                  "{switch: leaf2, nodes: [n3, n4]}]\n", "n4", "switches: [", r"/fabric:2:1: this is no YAML: "),
+                  "{switch: leaf2, nodes: [n3, n4]}]\n", "n4", "switches: [", r"/fabric:2:1: not valid YAML: "),
 }
 
 

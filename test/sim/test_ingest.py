@@ -37,7 +37,7 @@ class Intake(unittest.TestCase):
         self.assertEqual(self.held(), first)
         code, reason = self.deliver(two, before=three)
         self.assertEqual(code, CONFLICT)
-        self.assertIn("the whole is needed", reason)
+        self.assertIn("send the whole report", reason)
         self.assertEqual(self.held(), first)
 
     def test_refused_and_the_last_good_one_stays(self):

@@ -88,7 +88,7 @@ class Kept(Case):
             ("fabricd_exports_total", "changed"): 1, ("fabricd_exports_total", "same"): 1,
             ("fabricd_exports_total", "failed"): 0, ("fabricd_export_commands_total", "ok"): 1,
             ("fabricd_export_commands_total", "failed"): 0, ("fabricd_exports_failing", ""): 0})
-        self.assertIn(f"export        {FILE}, of generation {third}, new at {three['changed']}, its command told at "
+        self.assertIn(f"export        {FILE}, of generation {third}, new at {three['changed']}, its command succeeded at "
                       f"{three['told']}\n", self.site.ctl("status", "--long").stdout)
         self.assertNotIn("WRONG", self.site.ctl("top", "--once").stdout)
 
@@ -130,7 +130,7 @@ class Failing(Case):
         self.assertEqual(one["why"], f"command of export {FILE}: the child ended with status 5; its last words were: no such controller")
         self.assertGreater(one["retry"], one["exported"])
         self.assertEqual(self.read(), self.made_now())  # the file is good
-        self.assertRegex(self.site.ctl("status").stdout, rf"(?m)^EXPORT FAILS +{FILE}, .* its command told at -; failed 3 times, again at .*: command")
+        self.assertRegex(self.site.ctl("status").stdout, rf"(?m)^EXPORT FAILS +{FILE}, .* its command succeeded at -; failed 3 times, again at .*: command")
         self.assertRegex(self.site.log(), rf"error: command of export {FILE}: .*no such controller; tried again in 2 s")
         self.assertRegex(self.site.log(), r"no such controller; tried again in 4 s")
         times = [line[0] for line in self.told]

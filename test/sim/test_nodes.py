@@ -170,7 +170,7 @@ class Deliveries(Case):
             return {node["host"]: node["remarks"] for node in site.control("nodes")["nodes"]}
         self.published(site, 3)  # what is its own is served, the network interface
         remarks = about()
-        self.assertEqual(remarks["node0001"], ["the MAC of eth0 is claimed by node0002, too"])
+        self.assertEqual(remarks["node0001"], ["the MAC of eth0 is also claimed by node0002"])
         self.assertTrue(any("node0001" in line for line in remarks["node0002"]), remarks)
         said = site.log().count("warning: reports: node0002")
         self.assertEqual(said, len(remarks["node0002"]))

@@ -42,7 +42,7 @@ class Check(Case):
     def test_nothing_is_wrong(self):
         self.start()
         done = self.site.ctl("check")
-        self.assertEqual((done.returncode, done.stdout), (0, "generation 1: nothing looks wrong\n"), done)
+        self.assertEqual((done.returncode, done.stdout), (0, "generation 1: no findings\n"), done)
         self.assertEqual(self.site.ctl_json("check"), {"generation": 1, "findings": []})
 
     def test_what_is_wrong_is_found(self):
@@ -76,7 +76,7 @@ class Check(Case):
         self.pull("leaf1", "node0002")
         self.site.refresh()
         self.assertEqual(self.findings(), [
-            ("error", "missing", "node0002 HCA-1", "not seen any more; its place is kept at leaf1[2]")])
+            ("error", "missing", "node0002 HCA-1", "no longer seen; its place is kept at leaf1[2]")])
         # its place is kept, but what is served is not what is seen
         differs = self.no("verify")
         self.assertEqual((differs["generation"], differs["equal"]), (2, False))
@@ -84,7 +84,7 @@ class Check(Case):
                          [("host-missing", "node0002 HCA-1", "missing", "not seen")])
         done = self.site.ctl("verify")
         self.assertEqual(done.returncode, 1, done)
-        self.assertRegex(done.stdout, r"\Ageneration 2 is not what a sweep sees now:\nTIME [^\n]+\n[^\n]*"
+        self.assertRegex(done.stdout, r"\Ageneration 2 differs from the fabric as swept now:\nTIME [^\n]+\n[^\n]*"
                                       r"host-missing +node0002 HCA-1[^\n]*missing")
 
     def test_names_of_two(self):
@@ -105,7 +105,7 @@ class Verify(Case):
     def test_equal_and_not(self):
         self.start()
         done = self.site.ctl("verify")
-        self.assertEqual((done.returncode, done.stdout), (0, "generation 1 is what a sweep sees now\n"), done)
+        self.assertEqual((done.returncode, done.stdout), (0, "generation 1 equals the fabric as swept now\n"), done)
         self.assertEqual(self.site.ctl_json("verify"),
                          {"generation": 1, "equal": True, "changes": [], "suppressed": 0, "suppressed_switches": 0})
         port = self.pull("leaf1", "spine2")
@@ -115,7 +115,7 @@ class Verify(Case):
                          [("link-lost", f"leaf1[{port}] - spine2[1]", None)])
         done = self.site.ctl("verify")
         self.assertEqual(done.returncode, 1, done)
-        self.assertRegex(done.stdout, r"\Ageneration 1 is not what a sweep sees now:\nTIME ")
+        self.assertRegex(done.stdout, r"\Ageneration 1 differs from the fabric as swept now:\nTIME ")
         # nothing was published, and what is published then is what was told
         self.assertEqual(self.site.status()["generation"], 1)
         self.site.refresh()
@@ -224,7 +224,7 @@ class Expect(Case):
         self.assertEqual(self.site.ctl_json("expect", "spine2", "--cancel"), [])
         self.assertEqual(self.names(), ["node0002"])
         self.assertEqual(self.site.ctl("expect", "node0002", "--cancel").stdout,
-                         "node0002 is not expected to change any more\n")
+                         "the announcement of node0002 is withdrawn\n")
         self.assertEqual(self.names(), [])
 
     def test_its_time_is_over(self):
@@ -277,7 +277,7 @@ class Refresh(Case):
         status = self.site.status()
         self.assertEqual((status["generation"], status["sweeping"]), (2, False))
         done = self.site.ctl("refresh", "--no-wait", "--host", "node0001")
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "taken up; generation 2 is served now\n", ""))
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "accepted; generation 2 is served now\n", ""))
         self.assertRegex(self.site.ctl("refresh").stdout, r"\Ageneration 2, as before: nothing changed")
 
     def test_usage(self):

@@ -70,14 +70,14 @@ class Switch(Parts):
         self.start()
         done = self.site.ctl("refresh", "--switch", "leaf2")
         self.assertEqual((done.returncode, done.stdout, done.stderr),
-                         (0, "generation 1, as before: nothing changed (leaf2 was swept, and what hangs on it)\n",
+                         (0, "generation 1, as before: nothing changed (leaf2 and its neighbours were swept)\n",
                           "fabricctl: sweeping leaf2 and what hangs on it\n"))
         self.unlink("leaf2", "spine1")
         done = self.site.ctl("refresh", "--switch", "leaf2", "--wait")
-        self.assertRegex(done.stdout, r"\Ageneration 2, published just now \(leaf2 was swept, and what hangs on it\):\n"
+        self.assertRegex(done.stdout, r"\Ageneration 2, published just now \(leaf2 and its neighbours were swept\):\n"
                                       r"TIME .*\n.*link-lost.*leaf2\[\d\] - spine1\[2\]")
         done = self.site.ctl("refresh", "--switch", "leaf2", "--accept-partial")
-        self.assertEqual(done.stdout, "generation 2, as before: nothing changed (everything was swept)\n")
+        self.assertEqual(done.stdout, "generation 2, as before: nothing changed (the whole fabric was swept)\n")
         done = self.site.ctl("refresh")
         self.assertEqual((done.stdout, done.stderr), ("generation 2, as before: nothing changed\n", "fabricctl: sweeping\n"))
 
@@ -105,7 +105,7 @@ class Switch(Parts):
         self.site.plug("spine2")
         answer = self.site.refresh(switch="leaf1")
         self.assertEqual((answer["scope"], answer["changed"]), ("fabric", True))
-        self.assertIn("there is a switch that was not there", answer["scope_reason"])
+        self.assertIn("there is a new switch", answer["scope_reason"])
         self.same()
         self.site.pull("leaf2")  # a switch that carries hosts keeps its place, and so its name
         self.assertIn(("switch-missing", "leaf2"), self.switch("leaf2", "fabric"))
@@ -172,7 +172,7 @@ class Switch(Parts):
         self.addCleanup(self.site.free)
         self.assertEqual(self.switch("leaf1", "fabric"), [])
         self.assertEqual(self.site.ctl("refresh", "--switch", "leaf1").stdout,
-                         "generation 1, as before: nothing changed (everything was swept: a file is read as a whole)\n")
+                         "generation 1, as before: nothing changed (the whole fabric was swept: a file is only read as a whole)\n")
 
 
 class Missing(Parts):

@@ -46,13 +46,13 @@ class Place(Case):
         text = self.ctl("place", "-n", "6", "--from", "node[0001-0002,0005-0008,0011,0013-0014]")
         self.assertEqual(text.splitlines(), [
             "node[0001-0002,0005-0008]",
-            "6 hosts of plane ib0, of 9 that can be had",
+            "6 hosts of plane ib0, of 9 available",
             "cost 460, 30.7 a pair; by sum none is better",
             "on 2 leaf switches",
             "worst pair node0001 - node0005: cost 40, across 3 switches",
             "past their leaf: 53.3 % of the messages of all to all, 33.3 % of a ring, 57.1 % of recursive doubling"])
         self.assertEqual(self.ctl("place", "-n", "1", "--from", "node0007").splitlines()[1:], [
-            "1 host of plane ib0, of 1 that can be had", "cost 0, 0.0 a pair; by sum none is better", "on 1 leaf switch",
+            "1 host of plane ib0, of 1 available", "cost 0, 0.0 a pair; by sum none is better", "on 1 leaf switch",
             "past their leaf: 0.0 % of the messages of all to all, 0.0 % of a ring, 0.0 % of recursive doubling"])
 
     def test_for_scripts(self):
@@ -112,7 +112,7 @@ class BadInput(Case):
         self.assertIn(says, self.complaint)
 
     def test_lists(self):
-        self.refused("--from: not a list of hosts: character 5: a bracket does not close", "place", "-n", "2", "--from",
+        self.refused("--from: not a list of hosts: character 5: a bracket is not closed", "place", "-n", "2", "--from",
                      "node[0001-0004", status=2)
         self.refused("the list: not a list of hosts", "order", "node[0004-0001]", status=2)
         self.refused("no hosts: --exclude: the list is empty", "place", "-n", "2", "--exclude", " ", status=2)
@@ -124,7 +124,7 @@ class BadInput(Case):
     def test_numbers(self):
         self.refused("cannot place 17 hosts: plane ib0: there are 16 to choose from", "place", "-n", "17")
         self.refused("there are 3 to choose from", "place", "-n", "1000000000", "--from", "node[0001-0003]")
-        self.refused("cannot place 3 hosts: plane ib0: 2 can be had, and 0 are down", "place", "-n", "3", "--from",
+        self.refused("cannot place 3 hosts: plane ib0: 2 are available, and 0 are down", "place", "-n", "3", "--from",
                      "node0001,node0002,node0001")
         for number in ("0", "x", "-1", "1.5", ""):
             self.refused("", "place", "-n", number, status=2)
@@ -152,7 +152,7 @@ class Capture(unittest.TestCase):
         self.assertEqual(answer["usable"], 191 - 69)
         done = site.ctl("place", "-n", "123")
         self.assertEqual(done.stderr.splitlines()[0],
-                         "fabricctl: left out: 69 hosts of plane ib0 that go by a GUID: --from takes them")
+                         "fabricctl: left out: 69 hosts of plane ib0 that have only a GUID: name them with --from")
         self.assertIn("there are 122 to choose from", done.stderr)
         guids = [row["host"] for row in site.ctl_json("devices") if row["host"].startswith("0x")]
         self.assertEqual(site.ctl_json("place", "-n", "2", "--from", ",".join(guids))["usable"], 69)

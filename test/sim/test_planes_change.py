@@ -87,7 +87,7 @@ class Shape(Case):
         self.assertEqual((before, after), ("fat-tree-2", "other"))
         reasons = {event.get("reason") for event in self.site.ctl_json("events") if event["plane"] == what}
         self.assertTrue(any(reason and "plane-kind fat-tree-2 -> other" in reason for reason in reasons), reasons)
-        self.assertIn(f"plane-kind {what} fat-tree-2 -> other; its logical coordinates are counted anew", self.site.journal())
+        self.assertIn(f"plane-kind {what} fat-tree-2 -> other; its logical coordinates are numbered anew", self.site.journal())
         self.assertIn("plane-kind fat-tree-2 -> other", self.site.ctl("events").stdout)
 
     def test_shape_alone(self):

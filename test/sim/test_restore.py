@@ -122,7 +122,7 @@ class Running(Case):
     def test_what_is_refused(self):
         self.aged()
         other = os.path.join(self.dir, "other.db")
-        self.check_refused("cannot be read: /nowhere: No such file", "/nowhere")
+        self.check_refused("cannot read: /nowhere: No such file", "/nowhere")
         self.check_refused("no store of fabricd's", self.site.save())
         self.check_refused("no store of fabricd's", self.dir)
         with contextlib.closing(sqlite3.connect(self.site.store)) as store:

@@ -199,7 +199,7 @@ class Missing(Kept):
         self.assertEqual(done.returncode, 1)
         self.assertIn("forget: leaf1 is a switch that the last sweep saw", done.stderr)
         done = self.site.ctl("forget", "leaf2")
-        self.assertEqual((done.returncode, done.stdout), (0, "leaf2 is forgotten: it keeps no place any more\n"), done)
+        self.assertEqual((done.returncode, done.stdout), (0, "leaf2 is forgotten: its place is not kept any more\n"), done)
         self.site.idle()
         self.assertEqual(self.site.status()["missing"], 0)
         self.assertEqual([(c["kind"], c["what"]) for c in self.last() if c["kind"] != "index"],

@@ -48,7 +48,7 @@ class Top(ctl_case.Case):
         for args, status, words in ((["--format", "csv", "top"], 2, "programs read status and history"),
                                     (["--plane", "nosuch", "top"], 1, "no plane nosuch"),
                                     (["--rundir", self.site.dir, "top", "--once"], 1, "no fabricd answers"),
-                                    (["--uri", "x;tcp4://127.0.0.1:1", "top"], 2, "top does not go over PMIx")):
+                                    (["--uri", "x;tcp4://127.0.0.1:1", "top"], 2, "top does not work over PMIx")):
             self.assertEqual(self.ctl(*args, status=status), "")
             self.assertIn(words, self.complaint)
 

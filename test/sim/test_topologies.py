@@ -65,7 +65,7 @@ class Slurm(Case):
         self.assertEqual([(one["topology"], one["cluster_default"]) for one in exported], [("net", False), ("gpu", True)])
         self.assertEqual([switch["nodes"] for switch in exported[1]["tree"]["switches"] if "nodes" in switch], ["n[1-2]", "n[3-4]"])
         one = self.site.ctl("export", "topograph")
-        self.assertIn("lost: plane gpu: 4 hosts written as another plane has them: n[1-4]", one.stderr)
+        self.assertIn("lost: plane gpu: 4 hosts written in the place that they have in another plane: n[1-4]", one.stderr)
         self.assertEqual(self.site.ctl("export", "topograph", "--strict").returncode, 1)
         only = yaml.safe_load(self.site.ctl("export", "topograph", "--plane", "gpu", "--strict").stdout)
         self.assertEqual({block["switch"]: block["nodes"] for block in only["blocks"]}, {"b1": ["n[1-2]"], "b2": ["n[3-4]"]})

@@ -33,8 +33,8 @@ class Watching(Case):
 
     def test_words_as_they_are_published(self):
         said, away, back = self.watch()
-        self.assertEqual(said[0], f"generation {away - 1} is published; what changes now is told here")
-        self.assertRegex(said[1], rf"Z  generation {away}: host-missing node0002 HCA-1: there -> missing \(it is not seen")
+        self.assertEqual(said[0], f"generation {away - 1} is published; new changes follow")
+        self.assertRegex(said[1], rf"Z  generation {away}: host-missing node0002 HCA-1: there -> missing \(it is no longer seen")
         self.assertRegex(said[-1], rf"Z  generation {back}: host-back node0002 HCA-1: missing -> there")
         said, away, back = self.watch("--format", "json")
         history = [one for one in self.site.control("history")["changes"] if away <= one["generation"] <= back]
@@ -47,7 +47,7 @@ class Watching(Case):
         self.assertGreater(len(everything), 20)
         self.assertEqual(self.site.ctl_json("history"), everything)
         out = self.site.ctl("history", "--limit", "5").stdout
-        self.assertIn("the latest 5 changes; there are older ones: --all, --limit N or --since TIME", out)
+        self.assertIn("the latest 5 changes; for older ones give --all, --limit N or --since TIME", out)
         self.assertNotIn("older ones", self.site.ctl("history", "--all").stdout)
         self.assertIn("the latest 1 change;", self.site.ctl("history", "node0002", "-n", "1").stdout)
         newest = self.site.generation()

@@ -70,7 +70,7 @@ class Where(Machine):
 
     def test_a_host_that_does_not_report(self):
         (row,) = self.where("node0002", "3")
-        self.assertEqual((row["distance"], row["why"]), (5, "where the device is in its host is not known, in turn with 3 more"))
+        self.assertEqual((row["distance"], row["why"]), (5, "the place of the device in its host is unknown, in turn with 3 more"))
 
 
 class Interleaved(Machine):

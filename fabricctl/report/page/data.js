@@ -1,4 +1,4 @@
-// data.js - what the report says of a plane, with the questions that the page asks of it.
+// data.js - a plane of the report, and the queries of the page.
 "use strict";
 
 const STATE_DOWN = 1, STATE_UP = 2, SEEN_MISSING = 4, NO_PATH = 65535, FIRST_CHARACTER = 0x5d;
@@ -9,7 +9,7 @@ const range = (from, to) => Array.from({ length: to - from }, (_, i) => from + i
 const naturally = new Intl.Collator("en", { numeric: true }).compare;
 
 class Plane {
-  // What is there, and behind it what is lost: `live` has how many are there, which alone have costs.
+  // Present objects, followed by lost ones: `live` has the numbers of the present ones. Only these have costs.
   constructor(raw, lostCables) {
     Object.assign(this, raw, new Lost(raw, lostCables));
     this.nSwitches = this.switches.name.length;
@@ -27,7 +27,7 @@ class Plane {
     this.#wire();
   }
 
-  // Only the plane that is looked at needs them.
+  // Decode the costs on demand: only the displayed plane needs them.
   get costMatrix() {
     if (this.matrix === undefined)
       this.matrix = this.costs.rows ? decodeCosts(this.costs) : null;
@@ -38,7 +38,7 @@ class Plane {
     return typeof node === "number" ? BigInt(`0x${guid[device]}`) - BigInt(node) : BigInt(`0x${node}`);
   }
 
-  // Links of each switch and host, to which switch and port each device is cabled, and what is not well.
+  // Collect the links of each switch and host, the switch and port of each device, and their faults.
   #wire() {
     const { a, b, a_port: aPort, b_port: bPort, mbps, missing } = this.links;
     this.on = new Int32Array(this.nDevices).fill(-1); // -1: to no switch
@@ -71,13 +71,13 @@ class Plane {
     return this.devices.state[device] !== STATE_UP || (this.devices.seen[device] & SEEN_MISSING) !== 0;
   }
 
-  // As its cable is.
+  // Return the health of a device: the one of its cable.
   deviceHealth(device) {
     const { a, b } = this.links, mine = this.hostLinks[this.hostOf[device]].filter(i => a[i] === -1 - device || b[i] === -1 - device);
     return Math.max(WELL, ...mine.map(i => this.linkHealth[i]));
   }
 
-  // All of its devices.
+  // Return whether all devices of the host are down.
   hostDown(host) {
     return this.hostBad[host] > 0 && this.hostBad[host] === this.hostDevices[host].length;
   }
@@ -86,7 +86,7 @@ class Plane {
     return index >= this.live[kind === "switch" ? "switches" : "hosts"] && !(kind === "switch" && this.away.has(index));
   }
 
-  // A node by its GUID and the cable at its port: { kind, index, link }; undefined: it is not of this plane.
+  // Return the node with this GUID and the cable at its port, { kind, index, link }; undefined: not in this plane.
   findEnd(guid, port) {
     this.nodes ??= new Map([...this.devices.node.map((node, d) => [Plane.nodeGuid(this.devices, d, node), -1 - d]), ...this.switchAt]);
     const node = this.nodes.get(guid);
@@ -108,7 +108,7 @@ class Plane {
     return end !== null && (end >= 0 ? this.switches.missing[end] === 1 : this.devices.state[-1 - end] !== STATE_UP);
   }
 
-  // The other end of a link, seen from a switch or host.
+  // Return the other end of a link, as seen from a switch or host.
   otherEnd(link, isMine) {
     return isMine(this.links.a[link]) ? [this.links.a_port[link], this.links.b[link], this.links.b_port[link]]
       : [this.links.b_port[link], this.links.a[link], this.links.a_port[link]];
@@ -123,7 +123,7 @@ class Plane {
     return `${this.hosts.name[this.hostOf[device]]}:${names[name[device]]}:${port[device]}`;
   }
 
-  // As fabricctl takes them: host, host:device, host:device:port. -1: there is none.
+  // Find a device by a name of fabricctl: host, host:device, host:device:port. Return -1 if there is none.
   findDevice(text) {
     const wanted = text.trim();
     const host = this.hosts.name.findIndex(name => wanted === name || wanted.startsWith(name + ":"));
@@ -147,7 +147,7 @@ class Plane {
   }
 }
 
-// Rows of the upper half, each as runs: a character for a cost, and how often where it is more than once.
+// Decode the rows of the upper half, stored as runs: a character for a cost, and its count if it is more than one.
 function decodeCosts({ classes, rows, values }) {
   const matrix = new Uint16Array(classes * classes);
   rows.forEach((row, a) => {

@@ -42,7 +42,7 @@ class Drawing {
     this.#mark();
   }
 
-  // A phone that was turned.
+  // The size changes when a phone is turned.
   #resized() {
     if (this.narrow === isNarrow())
       return this.#size();
@@ -50,7 +50,7 @@ class Drawing {
     this.fit();
   }
 
-  // As high as the whole drawing is when it is as wide as there is room.
+  // Make the drawing as high as its full width needs.
   #size() {
     const { w, h } = this.fold.root, room = this.svg.node().clientWidth * h / w;
     this.svg.attr("viewBox", `0 0 ${w} ${h}`).style("height", `${Math.max(innerHeight * 0.3, Math.min(room, innerHeight * 0.75))}px`);
@@ -81,14 +81,14 @@ class Drawing {
       .attr("x", middle ? item.w / 2 : 10).attr("text-anchor", middle ? "middle" : "start").attr("y", (_, i) => first + 14 * i);
   }
 
-  // A foot for each device of a host that has several: which of them is down is seen from afar.
+  // Draw a foot for each device of a host with several, so that a device that is down is visible from afar.
   #devices(g, item) {
     const all = item.kind === "host" ? this.plane.hostDevices[item.index] : [], w = (item.w - 6) / all.length;
     g.selectAll("line").data(all.length > 1 ? all : []).join("line").attr("x1", (_, i) => 3 + w * i + w / 8).attr("x2", (_, i) => 3 + w * (i + 1) - w / 8)
       .attr("y1", item.h - 4).attr("y2", item.h - 4).attr("class", d => `device ${this.plane.deviceBad(d) ? "bad-device" : HEALTH[this.plane.deviceHealth(d)]}`);
   }
 
-  // Of a host its devices and their cables; of what is not unfolded the gravest of its findings, too.
+  // Return the health of a host from its devices and cables; for a folded item, also from its gravest finding.
   #health(item) {
     const found = item.open ? [] : item.findings.map(({ severity }) => severity), { plane } = this;
     if (item.kind === "host")
@@ -103,7 +103,7 @@ class Drawing {
       : item.kind === "switch" ? this.plane.switches.missing[item.index] === 1 : this.plane.hostDown(item.index);
   }
 
-  // Of a switch or host what is not well with it; "": nothing.
+  // Return the fault of a switch or host; "": none.
   state({ kind, index }) {
     const { plane } = this;
     if (kind === "switch")
@@ -119,8 +119,8 @@ class Drawing {
       item.findings.length > 0 ? counted(item.findings.length, "finding") : ""].filter(Boolean).join(", ");
   }
 
-  // One line for all cables between the same two boxes. A finding is at the line of its cable, and is marked there between switches; else
-  // at the host, or the box that has it.
+  // Draw one line for all cables between the same two boxes. A finding belongs to the line of its cable, and is marked
+  // there between switches; else at the host, or at the box that contains it.
   #bundles() {
     const { links, linkBad, linkHealth, nLinks, hostOf } = this.plane, seen = this.fold.representatives(), bundles = new Map(), lineOf = new Map();
     const number = new Map(this.seen.map((item, i) => [item, i]));
@@ -149,10 +149,11 @@ class Drawing {
       for (let room = box.parent; room.parent !== null; room = room.parent)
         room.findings.push(found);
     }
-    return [...bundles.values()].sort((a, b) => a.health - b.health); // what is not well lies above the others
+    return [...bundles.values()].sort((a, b) => a.health - b.health); // faulty lines lie above the others
   }
 
-  // A host with one link, in the room of its only switch: it stands under it.
+  // Return whether the host has one link and stands in the same block as its only switch: it is drawn below the
+  // switch.
   #inside(host, sw) {
     return host.kind === "host" && sw.kind === "switch" && host.parent === sw.parent && sw.parent.switches.length === 1 &&
       this.plane.hostLinks[host.index].length === 1;
@@ -169,7 +170,7 @@ class Drawing {
       .attr("stroke-width", bundle => bundle.bad === bundle.links.length ? 1.6 : 0.7 + widest * bundle.mbps / most).select("title").text(bundleText);
   }
 
-  // How many findings are at a line or a box, or in a folded block: a click leads to them.
+  // Mark lines, boxes and folded blocks with their number of findings: a click leads to these.
   #marks() {
     const drawing = this, found = [...this.bundles.filter(({ from, to }) => from.kind !== "host" && to.kind !== "host"), ...this.seen.filter(item => !item.open)].filter(({ findings }) => findings.length > 0);
     this.marks.selectAll("g").data(found).join(enter => {
@@ -193,7 +194,8 @@ class Drawing {
       this.chooseLine(thing);
   }
 
-  // What is selected and where the keyboard is. The links of what is selected stand out; of what has none drawn, its switches'.
+  // Highlight the selected item, the keyboard's position, and the selected item's links; if it has none drawn, those
+  // of its switches.
   #mark() {
     const all = this.view.selectAll(".item"), { selected } = this;
     this.links.selectAll("path").classed("selected", bundle => bundle === selected);
@@ -227,7 +229,7 @@ class Drawing {
     lineDetails(bundle);
   }
 
-  // To where a finding is: to the line of its cable, or to its box.
+  // Go to a finding: to the line of its cable, or to its box.
   goToFinding({ kind, index, link }) {
     const { items } = this.fold, { links, hostOf } = this.plane;
     if (link === undefined)
@@ -252,7 +254,7 @@ class Drawing {
     this.node(this.current)?.focus({ preventScroll: true });
   }
 
-  // To what was searched for: unfolded with what is around it in the middle, and selected.
+  // Go to an item of the search: unfold it, center its surroundings, and select it.
   goTo(item) {
     this.fold.reveal(item);
     this.draw();
@@ -261,7 +263,7 @@ class Drawing {
     this.focus();
   }
 
-  // As near as a box and what is in it can be seen whole.
+  // Zoom in as far as a box and its contents stay visible.
   #frame(box) {
     const { w, h } = this.fold.root, k = Math.max(1, Math.min(0.9 * w / box.w, 0.9 * h / box.h));
     const within = (size, middle) => Math.max(size * (1 - k), Math.min(0, size / 2 - k * middle));
@@ -313,7 +315,7 @@ class Drawing {
     this.choose(block);
   }
 
-  // The nearest box in a direction; what is aside counts for more than what is ahead.
+  // Return the nearest box in a direction; sideways distance counts more than distance ahead.
   #step(dx, dy) {
     const middle = item => [item.left + item.w / 2, item.top + (item.open ? 10 : item.h / 2)], [x, y] = middle(this.current);
     let best = null, least = Infinity;
@@ -339,7 +341,7 @@ class Drawing {
 
 const badLine = ({ n }) => [n.down ? `${n.down} down` : "", n.partly ? `${n.partly} in part` : ""].filter(Boolean).join(", ");
 
-// The room that has all of some boxes in it.
+// Return the area that contains all of these boxes.
 function around(items) {
   const left = Math.min(...items.map(item => item.left)), top = Math.min(...items.map(item => item.top));
   return { left, top, w: Math.max(...items.map(item => item.left + item.w)) - left, h: Math.max(...items.map(item => item.top + item.h)) - top };
@@ -350,13 +352,13 @@ function shortened(text, width) {
   return text.length <= room ? text : text.slice(0, room - 1) + "…";
 }
 
-// Off the middle, where all lines of a ring meet.
+// Return a point of the line away from the middle, where all lines of a ring meet.
 function lineMiddle({ from, to }) {
   const part = from.parent.layout === "ring" ? 0.3 : 0.5, [[x1, y1], [x2, y2]] = lineEnds(from, to);
   return [x1 + (x2 - x1) * part, y1 + (y2 - y1) * part];
 }
 
-// From edge to edge where one stands above the other, else from middle to middle.
+// Return the ends of a line: at the edges if one box stands above the other, else in the middles.
 function lineEnds(from, to) {
   const middle = item => [item.left + item.w / 2, item.top + item.h / 2], [[x1, y1], [x2, y2]] = [middle(from), middle(to)];
   if (from.parent.layout === "rows" && from.top + from.h <= to.top)
@@ -366,7 +368,7 @@ function lineEnds(from, to) {
   return [[x1, y1], [x2, y2]];
 }
 
-// Far ways in one line are bent.
+// Return the path of a link: long ones in one line are bent.
 function linkPath({ from, to }) {
   const [[x1, y1], [x2, y2]] = lineEnds(from, to);
   const dx = x2 - x1, dy = y2 - y1, far = Math.hypot(dx, dy) > 2.2 * Math.max(from.w, from.h, to.w, to.h);

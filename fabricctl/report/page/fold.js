@@ -1,11 +1,11 @@
-// fold.js - a plane as blocks within blocks, each of which can be folded to one box.
+// fold.js - a plane as nested blocks, each of which can be folded to one box.
 "use strict";
 
-// A phone: there the drawing is higher than wide.
+// On a phone the drawing is higher than wide.
 const isNarrow = () => innerWidth < 700;
 const SHOWN_AT_FIRST = 170, SHOWN_NARROW = 45, CHUNK_FROM = 120;
 
-// kind "block": switches and hosts of its own, and blocks within; "switch" and "host": index in the plane.
+// kind "block": its own switches and hosts, and inner blocks; "switch" and "host": index in the plane.
 class Item {
   constructor(kind, name, index = -1) {
     Object.assign(this, { kind, name, index, parent: null, switches: [], hosts: [], blocks: [], open: false, layout: "rows", at: null });
@@ -20,7 +20,7 @@ class Item {
     return [...this.switches, ...this.blocks, ...this.hosts];
   }
 
-  // Every switch and host in it, in this order of calls.
+  // Call for every switch and host in the item, in this order.
   each(call) {
     if (this.kind !== "block")
       call(this);
@@ -77,13 +77,13 @@ class Fold {
       block.add("hosts", this.#leaf("host", h));
   }
 
-  // The only switch that a host is on, -1: it is on several, or on none.
+  // Return the only switch of a host, -1: it has several, or none.
   #only(host) {
     const on = new Set(this.plane.hostDevices[host].map(d => this.plane.on[d]));
     return on.size === 1 ? [...on][0] : -1;
   }
 
-  // One block for each switch, with the hosts that are on it alone; what remains belongs to `around`.
+  // Make one block for each switch, with the hosts that have no other switch; the rest belongs to `around`.
   #singles(around, switches, hosts) {
     const own = new Map(switches.map(s => [s, []])), rest = [];
     for (const h of hosts)
@@ -97,7 +97,7 @@ class Fold {
     this.#fill(around, [], rest);
   }
 
-  // A tree: the highest switches, and beneath them whatever stays connected without them.
+  // Fold a tree: the highest switches, and below them the parts that stay connected without them.
   #levels(block, switches, hosts) {
     const level = this.plane.switches.level, top = Math.max(0, ...switches.map(s => level[s]));
     if (top === 0 && (switches.length <= 1 || hosts.some(h => this.#only(h) < 0)))
@@ -149,7 +149,8 @@ class Fold {
     return this.plane.kind === "fat-tree-3" && at ? `pod${at[0]}` : `${name[switches[0]]} …`;
   }
 
-  // A dragonfly: groups in a ring, and in each group its routers. Who has no devices goes with most of its neighbours.
+  // Fold a dragonfly: groups in a ring, and in each group its routers. A router without devices joins the group of
+  // most of its neighbours.
   #groups(switches, hosts) {
     const { switchLinks, links, switches: { at } } = this.plane, groups = new Map();
     const groupOf = s => at[s]?.[0] ?? this.#majority(switchLinks[s].map(i => links.a[i] === s ? links.b[i] : links.a[i]));
@@ -181,7 +182,7 @@ class Fold {
     return [...votes].sort((a, b) => b[1] - a[1])[0]?.[0] ?? 0;
   }
 
-  // A mesh or torus: each switch in its place; of three dimensions one slice beside the other.
+  // Fold a mesh or torus: each switch at its coordinates; of three dimensions, one slice beside the other.
   #grid(dims, switches, hosts) {
     const { at } = this.plane.switches;
     if (dims === 2) {
@@ -210,7 +211,7 @@ class Fold {
     block.blocks.sort((a, b) => naturally(a.name, b.name)).forEach(below => this.#sort(below));
   }
 
-  // Long lists become lists of lists: nobody reads five hundred boxes, and no browser likes ten thousand.
+  // Split long lists into lists of lists: five hundred boxes are unreadable, and ten thousand are slow.
   #chunks(block) {
     for (const below of block.blocks)
       this.#chunks(below);
@@ -236,7 +237,7 @@ class Fold {
     }
   }
 
-  // What is in each block, and how much of it is not well.
+  // Count the contents of each block, and its faulty members.
   count(block) {
     block.n = { switches: 0, hosts: 0, down: 0, partly: 0 };
     block.each(item => {
@@ -250,7 +251,7 @@ class Fold {
         this.count(item);
   }
 
-  // Floor by floor, as long as it stays clear.
+  // Unfold floor by floor, as long as the drawing stays clear.
   #openFirst() {
     let floor = [this.root], shown = 0;
     while (floor.length > 0) {
@@ -273,13 +274,13 @@ class Fold {
     this.root.open = true;
   }
 
-  // Unfold whatever is around an item.
+  // Unfold the blocks around an item.
   reveal(item) {
     for (let block = item.parent; block !== null; block = block.parent)
       block.open = true;
   }
 
-  // Is a switch or host in a block?
+  // Return whether a switch or host is in a block.
   holds(block, kind, index) {
     let item = this.items[kind][index];
     while (item !== null && item !== block)
@@ -287,7 +288,7 @@ class Fold {
     return item === block;
   }
 
-  // The box in which each switch and host is seen now.
+  // Return the visible box of each switch and host.
   representatives() {
     const seen = { switch: new Array(this.plane.nSwitches), host: new Array(this.plane.nHosts) };
     const walk = block => {

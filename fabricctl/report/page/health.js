@@ -1,20 +1,20 @@
-// health.js - the findings: where in the planes each of them is, and how each plane is.
+// health.js - the findings: their places in the planes, and the health of each plane.
 "use strict";
 
 const WELL = 0, NOTICE = 1, WARNING = 2, ERROR = 3, HEALTH = ["well", "notice", "warning", "error"];
 
-// A finding's number is its place in the report.
+// The findings. A finding's number is its place in the report.
 class Findings {
   constructor(list, planes) {
     this.list = list;
     this.planes = planes;
-    // What the operator acknowledged is known: it stays seen, and is no alarm.
+    // Acknowledged findings stay visible, and raise no alarm.
     this.severity = list.map(({ severity, acked }) => acked ? NOTICE : Math.max(NOTICE, HEALTH.indexOf(severity)));
     this.places = list.map(finding => planes.flatMap((plane, i) => this.#placesIn(plane, finding).map(place => ({ plane: i, ...place }))));
     planes.forEach((plane, i) => this.#take(plane, i));
   }
 
-  // A cable, a switch or a host, by its GUIDs; of what has none, by the name in front.
+  // Find a cable, a switch or a host by its GUIDs; without GUIDs, by the name in front.
   #placesIn(plane, { ends, where }) {
     const [first, second] = (ends ?? []).map(({ guid, port }) => plane.findEnd(BigInt(guid), port));
     const found = [first, second].filter(end => end !== undefined), link = found.find(end => end.link !== undefined)?.link;
@@ -24,7 +24,7 @@ class Findings {
     return item === undefined ? [] : [item];
   }
 
-  // What the plane draws: of each cable, switch and host the gravest.
+  // Set the findings of a plane: for each cable, switch and host the gravest.
   #take(plane, number) {
     plane.findings = this.places.flatMap((places, i) => places.filter(place => place.plane === number).map(place => ({ ...place, finding: i, severity: this.severity[i] })));
     for (const { link, severity } of plane.findings)
@@ -32,7 +32,8 @@ class Findings {
         plane.linkHealth[link] = Math.max(plane.linkHealth[link], severity);
   }
 
-  // How many of each severity are open, and how many acknowledged: of a plane, or of all. What hangs on another one is in that.
+  // Count the open findings of each severity and the acknowledged ones, of a plane or of all. Findings that follow
+  // from another one are not counted.
   count(wanted = () => true) {
     const n = { error: 0, warning: 0, notice: 0, acknowledged: 0 };
     this.list.forEach((finding, i) => { n[finding.acked ? "acknowledged" : finding.severity] += finding.cause ? 0 : wanted(this.places[i]); });
@@ -43,7 +44,7 @@ class Findings {
     return this.count(places => places.some(({ plane }) => plane === number) ? 1 : 0);
   }
 
-  // The plane with the worst: what is grave first, then what is broken without a finding.
+  // Return the worst plane: by grave findings first, then by faults without a finding.
   worstPlane() {
     const rank = this.planes.map((plane, i) => {
       const { error, warning, notice } = this.ofPlane(i);

@@ -26,7 +26,7 @@ class Heat {
   show(plane) {
     this.plane = plane;
     const why = plane.live.devices < 2 ? "There is only one device: nothing to compare." : plane.costMatrix === null
-      ? `Devices stand at ${plane.costs.classes} different places, which is too much for a page: see fabricctl cost and fabricctl matrix.` : "";
+      ? `The devices have ${plane.costs.classes} different places, too many for a page: use fabricctl cost or fabricctl matrix.` : "";
     document.getElementById("costs-note").textContent = why;
     document.getElementById("costs-body").hidden = why !== "";
     document.getElementById("reading").value = "";
@@ -41,7 +41,7 @@ class Heat {
     this.out();
   }
 
-  // Devices in order of groups and hosts. A host of two groups stands with the first.
+  // Order devices by groups and hosts. A host of two groups stands with the first.
   #arrange() {
     const { plane } = this, placed = new Uint8Array(plane.live.hosts), sections = [];
     const section = (name, hosts) => sections.push({ name, hosts: hosts.filter(h => !placed[h] && (placed[h] = 1)) });
@@ -65,9 +65,9 @@ class Heat {
     this.means = this.#means();
   }
 
-  // A map of one colour says less than a sentence.
+  // Replace a map of one colour by a sentence.
   #sameCost() {
-    const costs = this.plane.costs.values.filter(cost => cost !== 0), one = costs.length === 1; // 0: nobody asks
+    const costs = this.plane.costs.values.filter(cost => cost !== 0), one = costs.length === 1; // 0: unused
     for (const id of ["scale", "heat", "heat-out"])
       document.getElementById(id).hidden = one;
     if (one)
@@ -84,7 +84,7 @@ class Heat {
     return [...times];
   }
 
-  // Of each two classes how many pairs of their devices are of one host.
+  // Count for each two classes the pairs of their devices on one host.
   #inside({ hosts }) {
     const { costs, firstDevice } = this.plane, times = new Map();
     for (const h of hosts)
@@ -96,7 +96,8 @@ class Heat {
     return times;
   }
 
-  // Of a pair of groups the mean, the least and the largest cost between devices of two hosts; 0 where there are none.
+  // Return for a pair of groups the mean, the least and the largest cost between devices of two hosts; 0 without such
+  // devices.
   pair(a, b) {
     const { costMatrix, costs } = this.plane;
     let sum = 0, n = 0, least = NO_PATH, largest = 0;
@@ -114,7 +115,7 @@ class Heat {
     return { mean: n > 0 ? sum / n : largest, least: Math.min(least, largest), largest };
   }
 
-  // Groups of one class, a leaf each, are many, and two of them have one cost.
+  // A group of one class (a leaf) is common, and two of them have one cost.
   #means() {
     const n = this.sections.length, means = new Float32Array(n * n), { costMatrix, costs } = this.plane;
     const only = this.sections.map(({ classes }) => classes.length === 1 ? classes[0][0] : -1);
@@ -138,7 +139,7 @@ class Heat {
       .map(([value, text]) => [swatch(value === NO_PATH ? "#808080" : scale(value)), text]));
   }
 
-  // ---- what is seen
+  // ---- drawing
 
   get transform() {
     return d3.zoomTransform(this.canvas);
@@ -152,13 +153,13 @@ class Heat {
     return this.perDevice >= 1 || this.sections.length === 1;
   }
 
-  // The device at a pixel of an axis; -1: beside the map.
+  // Return the device at a pixel of an axis; -1: beside the map.
   #at(pixel, axis) {
     const i = Math.floor((pixel - MARGIN - this.#start(axis)) / this.perDevice);
     return i >= 0 && i < this.order.length ? i : -1;
   }
 
-  // Where the first device stands, from the map's corner.
+  // Return the position of the first device, from the map's corner.
   #start(axis) {
     return this.transform[axis] + MARGIN * this.transform.k - MARGIN;
   }
@@ -188,7 +189,7 @@ class Heat {
     this.#cursor(style);
   }
 
-  // Names of groups, or of devices where there is room, and lines between groups.
+  // Draw names of groups, or of devices if they fit, and lines between groups.
   #axis(axis) {
     const { context, size } = this, step = this.perDevice, start = this.#start(axis), devices = step >= 11;
     const least = Math.max(0, Math.floor(-start / step)), end = Math.min(this.order.length, Math.ceil((size - start) / step));
@@ -232,7 +233,7 @@ class Heat {
     this.context.stroke();
   }
 
-  // The first device and the number of devices of the cell that a place is in.
+  // Return the first device and the number of devices of the cell at a place.
   #cell(place) {
     const part = this.sections[this.sectionAt[place]];
     return this.near ? { first: place, n: 1 } : part;
@@ -253,7 +254,7 @@ class Heat {
     context.restore();
   }
 
-  // ---- what is read
+  // ---- text
 
   read() {
     const [row, column] = this.cursor, said = cost => cost === NO_PATH ? "no path" : `cost ${cost}`;
@@ -269,7 +270,7 @@ class Heat {
     document.getElementById("reading").value = text;
   }
 
-  // To the cell of two devices, from so near that each cell can be seen.
+  // Go to the cell of two devices, near enough to see each cell.
   goTo(a, b) {
     this.cursor = [this.placeOf[a], this.placeOf[b]];
     this.#centre(Math.max(this.transform.k, 14 * this.order.length / this.size));
@@ -282,7 +283,7 @@ class Heat {
     d3.select(this.canvas).call(this.zoom.transform, this.#within(d3.zoomIdentity.translate(middle - x * least, middle - y * least).scale(least)));
   }
 
-  // No further than the edges of the map.
+  // Keep the view within the edges of the map.
   #within({ x, y, k }) {
     const low = (MARGIN + this.size) * (1 - k), high = MARGIN * (1 - k), bound = value => Math.min(high, Math.max(low, value));
     return d3.zoomIdentity.translate(bound(x), bound(y)).scale(k);
@@ -293,7 +294,7 @@ class Heat {
     this.read();
   }
 
-  // From two groups to their devices; of devices nearer still.
+  // Zoom in from two groups to their devices; from devices further in.
   nearer() {
     const parts = this.cursor.map(place => this.sections[this.sectionAt[place]]);
     if (this.near)

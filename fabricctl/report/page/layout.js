@@ -1,4 +1,4 @@
-// layout.js - where each box of the drawing stands. Sizes are those of text of 11 pixels.
+// layout.js - positions of the boxes. Sizes are those of text of 11 pixels.
 "use strict";
 
 const PAD = 12, HEAD = 20, GAP = 12, LINKS = 46, ONE_LINE = 1800, ONE_LINE_NARROW = 460;
@@ -11,7 +11,7 @@ function boxLines(item) {
   return [`▸ ${item.name}`, [switches > 1 ? counted(switches, "switch") : "", hosts ? counted(hosts, "host") : ""].filter(Boolean).join(", ")];
 }
 
-// Give each item its w and h, and x and y within what is around it.
+// Set w and h of each item, and x and y within its parent.
 function measure(item) {
   if (item.kind !== "block") {
     item.w = widthOf(item.label);
@@ -26,14 +26,15 @@ function measure(item) {
   }
 }
 
-// What is not unfolded is alike.
+// Give all folded items one size.
 function sameSize(items) {
   const folded = items.filter(item => !item.open), w = Math.max(...folded.map(item => item.w)), h = Math.max(...folded.map(item => item.h));
   for (const item of folded)
     Object.assign(item, { w, h });
 }
 
-// Items from left to right in lines of at most `width`, about as many in each, each line centred; where the last line ends.
+// Place items from left to right in centred lines of at most `width`, with about the same number in each; return the
+// end of the last line.
 function flow(items, width, top) {
   const all = items.reduce((sum, item) => sum + item.w + GAP, 0), even = Math.ceil(items.length / Math.ceil(all / (width + GAP + 1)));
   const lines = [];
@@ -60,7 +61,7 @@ function niceWidth(items, ratio) {
   return Math.max(Math.sqrt(area * ratio), 0, ...items.map(item => item.w));
 }
 
-// Switches, beneath them blocks, beneath them hosts.
+// Place switches, below them blocks, below them hosts.
 function layRows(block) {
   const { switches, blocks, hosts } = block;
   [switches, blocks, hosts].forEach(sameSize);
@@ -81,7 +82,7 @@ function layRows(block) {
   block.h = y + PAD;
 }
 
-// Where boxes stand on an ellipse, one after the other with a gap between any two; null: it is too small for them.
+// Return the positions of boxes on an ellipse, one after the other with a gap between; null: the ellipse is too small.
 function ringAngles(items, rx, ry, gap) {
   const placed = [], angles = [];
   for (let i = 0, angle = -Math.PI / 2; i < items.length; i++) {
@@ -107,7 +108,7 @@ function layRing(block) {
   let high = items.length < 2 ? 0 : items.reduce((sum, { h }) => sum + h + GAP, 0) / 4 / (1 + ratio), gap = 10 * GAP, angles = null;
   while (ringAngles(items, high * ratio, high, GAP) === null)
     high *= 1.05;
-  while (angles === null) // evenly: what is left at the end goes between all of them
+  while (angles === null) // evenly: the gaps share the remaining space
     angles = ringAngles(items, high * ratio, high, gap = Math.max(GAP, gap - 4));
   items.forEach((item, i) => Object.assign(item, { x: high * ratio * Math.cos(angles[i]) - item.w / 2, y: high * Math.sin(angles[i]) - item.h / 2 }));
   const left = Math.min(...items.map(item => item.x)), top = Math.min(...items.map(item => item.y));
@@ -123,7 +124,8 @@ function layRing(block) {
   block.h += PAD;
 }
 
-// By coordinates, the first to the right and the second downwards; columns and rows as wide as what is in them.
+// Place by coordinates, the first to the right and the second downwards; columns and rows are as wide as their
+// contents.
 function layGrid(block) {
   sameSize(block.blocks);
   const sizes = [[], []], placed = block.blocks.filter(item => item.at);
@@ -143,7 +145,7 @@ function layGrid(block) {
   others.forEach(item => { item.x += PAD; });
 }
 
-// Everything that is seen, outermost first, with its place in the drawing.
+// Return all visible items, outermost first, with their positions in the drawing.
 function layOut(root) {
   const seen = [];
   const walk = (item, x, y) => {

@@ -1,15 +1,16 @@
-// lost.js - what is lost stays in the drawing: switches, hosts, devices and cables that the plane does not have any more.
+// lost.js - lost objects stay in the drawing: switches, hosts, devices and cables that the plane does not have any
+// more.
 "use strict";
 
-// A plane's columns, with what is lost of it behind what is there; and how many of each are there.
+// A plane's columns, with lost objects after the present ones; and the number of present ones.
 class Lost {
   constructor(raw, cables) {
     const copy = columns => Object.fromEntries(Object.entries(columns).map(([name, list]) => [name, [...list]]));
     for (const part of ["switches", "hosts", "devices", "links"])
       this[part] = copy(raw[part]);
     this.live = { switches: raw.switches.name.length, hosts: raw.hosts.name.length, devices: raw.devices.name.length, links: raw.links.a.length };
-    this.lostHost = []; // of each lost device its host
-    this.away = new Set(); // switches at lost cables that are not lost themselves: they are in another plane
+    this.lostHost = []; // for each lost device its host
+    this.away = new Set(); // switches at lost cables that are not lost: they are in another plane
     this.switchAt = new Map(raw.switches.guid.map((guid, i) => [BigInt(`0x${guid}`), i]));
     this.deviceAt = new Map(cables.length === 0 ? [] : raw.devices.node.map((node, i) => [Lost.#deviceKey(Plane.nodeGuid(raw.devices, i, node), raw.devices.port[i]), i]));
     this.hostAt = new Map(raw.hosts.name.map((name, i) => [name, i]));
@@ -21,7 +22,7 @@ class Lost {
     return `${guid} ${port}`;
   }
 
-  // From what is there to what hung on it, and on to what hung on that.
+  // Add lost cables from the present objects outwards.
   #addCables(cables) {
     for (let rest = cables, n = -1; rest.length !== n;) {
       n = rest.length;
@@ -72,7 +73,8 @@ class Lost {
     return this.hostAt.get(name);
   }
 
-  // A lost switch has the level of the one that shares most of its neighbours; of none, one above the lowest of them.
+  // Set levels: a lost switch has the level of the switch that shares most of its neighbours; without one, it is one
+  // above its lowest neighbour.
   #levels() {
     const { switches: { level }, links: { a, b }, live } = this, near = new Map();
     const join = (from, to) => near.set(from, [...near.get(from) ?? [], to]);

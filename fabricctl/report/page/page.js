@@ -1,4 +1,4 @@
-// page.js - what is around the drawing and the map: the choice of a plane, the search, details, tables.
+// page.js - the page around the drawing and the map: the choice of a plane, the search, details, tables.
 "use strict";
 
 const report = JSON.parse(document.getElementById("data").textContent);
@@ -33,7 +33,7 @@ function legend(id, rows) {
   byId(id).replaceChildren(...rows.map(([mark, text]) => element("li", [mark, text])));
 }
 
-// A time without what is less than a second.
+// Return a time without fractions of a second.
 const short = time => time ? time.replace("T", " ").replace(/\.\d+Z?$/, "").replace(/Z$/, "") + " UTC" : "";
 
 // ---- details
@@ -44,7 +44,7 @@ function details({ head, rows, lists = [], found = [] }) {
     list.length > 0 ? [element("h4", title), table(heads, list)] : []), ...foundList(found));
 }
 
-// The findings at what is selected, each a way to its row.
+// List the findings of the selected item, each with a link to its row.
 function foundList(found) {
   const numbers = [...new Set(found.map(({ finding }) => finding))];
   return numbers.length === 0 ? [] : [element("h4", counted(numbers.length, "finding")), element("ul", numbers.slice(0, 50).map(i => {
@@ -63,7 +63,7 @@ function showRow(i) {
   (row.querySelector("button") ?? row).focus({ preventScroll: true });
 }
 
-// From a finding to its place: in the plane that is seen, if it is there, too.
+// Go from a finding to its place: in the displayed plane, if it is there, too.
 function showPlace(i) {
   const places = findings.places[i], place = places.find(({ plane }) => plane === number) ?? places[0];
   if (place.plane !== number)
@@ -82,7 +82,7 @@ const stateName = (plane, d) => d >= plane.live.devices ? "lost" : plane.devices
 const health = text => element("td", text, { class: text === "up" ? "word" : `word ${HEALTH.includes(text) ? text : "bad"}` });
 const linkState = (plane, i) => i >= plane.live.links ? "lost" : plane.linkBad[i] ? "down" : plane.linkHealth[i] === WELL ? "up" : HEALTH[plane.linkHealth[i]];
 
-// A name that leads to its box.
+// Return a name with a link to its box.
 function linkTo(kind, index, text) {
   const button = element("button", text, { type: "button", class: "name" });
   button.addEventListener("click", () => drawing.goTo(drawing.fold.items[kind][index]));
@@ -117,7 +117,7 @@ function hostDetails(plane, h) {
       health(plane.deviceBad(d) || plane.deviceHealth(d) === WELL ? stateName(plane, d) : HEALTH[plane.deviceHealth(d)])])]] });
 }
 
-// Those of its cables, too.
+// Return the findings of an item and of its cables.
 function foundAt(kind, index) {
   const { plane } = drawing, links = new Set(kind === "switch" ? plane.switchLinks[index] : plane.hostLinks[index]);
   return plane.findings.filter(found => found.link !== undefined ? links.has(found.link) : found.kind === kind && found.index === index);
@@ -169,7 +169,7 @@ class Search {
     this.#close();
   }
 
-  // Whole names first, then beginnings, then what has it anywhere.
+  // Sort whole names first, then beginnings, then other matches.
   #look() {
     const wanted = this.input.value.trim().toLowerCase(), rank = ({ name }) => name.toLowerCase() === wanted ? 0 : name.toLowerCase().startsWith(wanted) ? 1 : 2;
     this.found = wanted === "" ? [] : this.all.filter(({ text }) => text.includes(wanted)).sort((a, b) => rank(a) - rank(b) || naturally(a.name, b.name)).slice(0, 12);
@@ -181,7 +181,7 @@ class Search {
       return row;
     }));
     if (wanted !== "" && this.found.length === 0)
-      this.list.replaceChildren(element("li", "nothing is called like that"));
+      this.list.replaceChildren(element("li", "no match"));
     this.list.hidden = wanted === "";
     this.input.setAttribute("aria-expanded", wanted !== "");
     this.#mark();
@@ -220,7 +220,7 @@ class Search {
 
 // ---- tables
 
-// The first word that is a host's or switch's name becomes a way to it.
+// Link the first word that is a host's or switch's name.
 function withLink(text, names) {
   const word = (text ?? "").split(/[\s,;:[\]]+/).find(part => names.has(part));
   if (word === undefined)
@@ -232,37 +232,37 @@ function withLink(text, names) {
 function showTables(plane) {
   const names = new Map([...plane.hosts.name.map((name, i) => [name, ["host", i]]), ...plane.switches.name.map((name, i) => [name, ["switch", i]])]);
   const put = (id, rows, none, made, more = "") => {
-    const note = report.missing[id] !== undefined ? `Not known: ${report.missing[id]}` : rows.length === 0 ? none : more;
+    const note = report.missing[id] !== undefined ? `Not available: ${report.missing[id]}` : rows.length === 0 ? none : more;
     byId(id).lastElementChild.replaceChildren(...note !== "" ? [element("p", note, { class: "note" })] : [], ...rows.length > 0 ? [made()] : []);
   };
   const word = (text, attributes) => element("td", text, { class: "word", ...attributes });
   const list = report.findings ?? [], alone = list.filter(row => !row.cause).length;
-  const findingRows = (rows, first) => table(["Severity", "Kind", "Where", "What", "Since", "What to do"],
+  const findingRows = (rows, first) => table(["Severity", "Kind", "Where", "What", "Since", "Advice"],
     rows.map((row, i) => [word(row.severity + (row.acked ? ", acknowledged" : ""), row.acked ? {} : { class: `word ${row.severity}` }), word(row.kind),
       element("td", findings.places[first + i].length > 0 ? placeButton(first + i) : row.where), element("td", withLink(row.what, names)), word(short(row.since)),
       row.kind === rows[i - 1]?.kind ? "" : row.hint]));
   const both = () => {
     const all = document.createDocumentFragment();
     all.append(findingRows(list.slice(0, alone), 0), ...alone === list.length ? [] :
-      [element("details", [element("summary", `${list.length - alone} more hang on these`), findingRows(list.slice(alone), alone)])]);
+      [element("details", [element("summary", `${list.length - alone} more follow from these`), findingRows(list.slice(alone), alone)])]);
     return all;
   };
-  put("findings", list, "Nothing looks wrong.", both,
+  put("findings", list, "No findings.", both,
   report.n_findings > report.findings?.length ? `The gravest ${report.findings.length} of ${report.n_findings}: fabricctl check has all.` : "");
   byId("findings").querySelectorAll("tbody tr").forEach((row, i) => row.setAttribute("id", `finding-${i}`));
-  put("changes", report.changes ?? [], "The history has nothing.", () => table(["Time", "Generation", "Kind", "What", "Change", "Why"],
+  put("changes", report.changes ?? [], "The history is empty.", () => table(["Time", "Generation", "Kind", "What", "Change", "Why"],
     [...report.changes].reverse().map(row => [word(short(row.time)), `${row.generation}`, word(row.kind + (row.planned ? ", planned" : "")),
       element("td", withLink(row.what, names)), [row.before, row.after].filter(Boolean).join(" → "), row.why])));
 }
 
-// What to look at first: how many findings, the gravest, and each of them a way to its place.
+// Show the verdict: the number of findings, and the gravest ones with links to their places.
 function showVerdict() {
   const n = findings.count(() => 1), bad = planes.reduce((sum, plane) => sum + plane.nBad, 0), worst = range(0, report.findings?.length ?? 0)
     .filter(i => !report.findings[i].acked && report.findings[i].severity !== "notice").slice(0, 3);
   const unknown = report.missing.findings !== undefined, cut = report.n_findings > report.findings?.length;
   const grade = unknown ? bad > 0 ? ERROR : NOTICE : tallyHealth(n);
-  const said = unknown ? `Findings are not known (${report.missing.findings})${bad > 0 ? `; ${bad} cables, switches and devices are down or missing` : ""}.`
-    : cut ? `${report.n_findings} findings, the gravest of them: ` : grade === WELL ? `Nothing looks wrong${n.acknowledged > 0 ? `; ${tallyText(n)}` : ""}.`
+  const said = unknown ? `Findings are not available (${report.missing.findings})${bad > 0 ? `; ${bad} cables, switches and devices are down or missing` : ""}.`
+    : cut ? `${report.n_findings} findings, the gravest of them: ` : grade === WELL ? `No open findings${n.acknowledged > 0 ? `; ${tallyText(n)}` : ""}.`
       : `${tallyText(n)}${worst.length > 0 ? ": " : "."}`;
   byId("verdict").className = HEALTH[grade];
   byId("verdict").replaceChildren(said, ...worst.flatMap((i, k) => [k > 0 ? ", " : "", findings.places[i].length > 0 ? placeButton(i) : report.findings[i].where,
@@ -274,7 +274,7 @@ function planeLabel({ name, nBad }, i) {
   return report.planes.length < 2 ? name : `${name}: ${tallyText(tally) || (nBad > 0 ? `${nBad} down` : "well")}`;
 }
 
-// Colours say how cables are, widths how fast.
+// Show the legend: colours mean the state of cables, widths their speed.
 function showLegend(plane) {
   const tally = new Map(plane.rates.map(rate => [rate, 0])), states = HEALTH.map(() => 0), gone = plane.linkBad.filter(Boolean).length;
   plane.links.mbps.slice(0, plane.live.links).forEach(mbps => tally.set(mbps, tally.get(mbps) + 1));
@@ -317,4 +317,4 @@ function choosePlane(i) {
 
 showVerdict();
 choosePlane(findings.worstPlane());
-document.documentElement.dataset.ready = "yes"; // for who drives this page
+document.documentElement.dataset.ready = "yes"; // for programs that drive this page

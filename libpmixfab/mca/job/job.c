@@ -19,15 +19,15 @@ pmix_namespace_t *mca_job_find(const char *nspace)
     return NULL;
 }
 
-/* ---- what the library keeps of it ------------------------------------------------------------------- */
+/* ---- values of the library -------------------------------------------------------------------------- */
 
-/* The value that it has under a key, of this type; moved to *out. */
+/* Fetch the value of a key with this type; it is moved to *out. */
 static bool job_fetch(const pmix_namespace_t *job, pmix_rank_t rank, const char *key, const char *host,
                       pmix_data_type_t type, pmix_value_t *out)
 {
     pmix_list_t found;
     pmix_proc_t proc;
-    pmix_info_t node[2]; /* its name, and that what stands at it is meant, whatever key that is */
+    pmix_info_t node[2]; /* the node's name, and that its own data are meant, for any key */
     bool there = false;
     PMIX_LOAD_PROCID(&proc, job->nspace, rank);
     PMIX_CONSTRUCT(&found, pmix_list_t);
@@ -90,8 +90,8 @@ bool mca_job_has(const pmix_namespace_t *job, pmix_rank_t rank, const char *key,
 }
 
 /*
- * As a single value and not as a PMIX_PROC_DATA given to cache_job_info(), which would give each rank the
- * application number 0 on the way.
+ * Store a single value and not a PMIX_PROC_DATA by cache_job_info(), which would also give each rank the
+ * application number 0.
  */
 pmix_status_t mca_job_put(void *to, pmix_rank_t rank, const char *key, pmix_value_t *value)
 {
@@ -107,7 +107,7 @@ pmix_status_t mca_job_put(void *to, pmix_rank_t rank, const char *key, pmix_valu
     return mca_library_store()->store(&proc, PMIX_INTERNAL, &kv);
 }
 
-/* ---- what it is told -------------------------------------------------------------------------------- */
+/* ---- launch information ----------------------------------------------------------------------------- */
 
 pmix_status_t mca_job_tell(pmix_namespace_t *job, const struct pmixfab *const *planes, uint32_t n_planes,
                            bool standard, struct fab_job_here *here, struct fab_launch_told *told,
@@ -119,8 +119,8 @@ pmix_status_t mca_job_tell(pmix_namespace_t *job, const struct pmixfab *const *p
     *told = (struct fab_launch_told){.plane = UINT32_MAX};
     *here = (struct fab_job_here){0};
     if (!mca_job_map(job, &map) || !fab_job_here_read(job_told, job, &map, here)) {
-        snprintf(line, sizeof(line), "%s: no memory for its %u ranks: nothing told", job->nspace,
-                 job->nprocs);
+        snprintf(line, sizeof(line), "%s: no memory for its %u ranks: no launch information is set",
+                 job->nspace, job->nprocs);
         goto cleanup;
     }
     const struct fab_launch_job launch = {.planes = planes,
@@ -135,10 +135,9 @@ pmix_status_t mca_job_tell(pmix_namespace_t *job, const struct pmixfab *const *p
                                           .standard = standard};
     fab_launch_make_room();
     rc = fab_launch_fill(&launch, mca_job_put, job, told);
-    snprintf(line, sizeof(line),
-             "%s: %u ranks on %u hosts, %u of which the fabric does not know, %u planes%s: %s", job->nspace,
-             map.n_ranks, map.n_hosts, told->unknown, told->planes,
-             told->peers ? "" : ", no switch peers of ranks elsewhere", PMIx_Error_string(rc));
+    snprintf(line, sizeof(line), "%s: %u ranks on %u hosts, %u of them not in the fabric, %u planes%s: %s",
+             job->nspace, map.n_ranks, map.n_hosts, told->unknown, told->planes,
+             told->peers ? "" : ", no switch peers of ranks on other hosts", PMIx_Error_string(rc));
 cleanup:
     say(line);
     fab_job_map_free(&map);

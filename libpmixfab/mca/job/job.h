@@ -1,6 +1,6 @@
 /*
- * job.h - a job of the library's: where its ranks are, and what it is told. The room job is for the
- * components that tell jobs of their fabric: with the library's private headers, on the library's thread.
+ * job.h - a job of the PMIx library: the places of its ranks, and its launch information. The room job is for
+ * the components that set launch information: with the library's private headers, on the library's thread.
  */
 #ifndef FAB_MCA_JOB_JOB_H
 #define FAB_MCA_JOB_JOB_H
@@ -12,25 +12,28 @@
 #include "pmix/launch/job_map.h"
 #include "pmix/launch/launch.h"
 
-/* The library's job of this name; NULL: it knows none. */
+/* Return the library's job with this name; NULL: unknown. */
 pmix_namespace_t *mca_job_find(const char *nspace);
 
-/* Where its ranks are, as the library was told. False: no memory. fab_job_map_free() in any case. */
+/*
+ * Make the map of its ranks from the library's data. Return false without memory. Call fab_job_map_free() in
+ * any case.
+ */
 bool mca_job_map(const pmix_namespace_t *job, struct fab_job_map *map);
 
-/* Was it told of its fabric? */
+/* Return whether it has launch information. */
 bool mca_job_knows(const pmix_namespace_t *job);
 
-/* Has a rank (a host, where that is not NULL) just these endpoints under the key? */
+/* Return whether a rank (or a host, if that is not NULL) has exactly these endpoints under the key. */
 bool mca_job_has(const pmix_namespace_t *job, pmix_rank_t rank, const char *key, const char *host,
                  const pmix_value_t *endpoints);
 
-/* Into what the library keeps of the job, as a fab_launch_put_fn(). */
+/* Store a value in the library's data of the job; a fab_launch_put_fn(). */
 pmix_status_t mca_job_put(void *job, pmix_rank_t rank, const char *key, pmix_value_t *value);
 
 /*
- * Put what the planes (the default one first) say of a job's hosts into its information. Says itself through
- * `say` what came of it. *here is what it found of the ranks here; fab_job_here_free() it.
+ * Set the launch information of a job from the planes (the default one first) and report the result through
+ * `say`. *here becomes the ranks on this host; free it with fab_job_here_free().
  */
 pmix_status_t mca_job_tell(pmix_namespace_t *job, const struct pmixfab *const *planes, uint32_t n_planes,
                            bool standard, struct fab_job_here *here, struct fab_launch_told *told,

@@ -27,6 +27,7 @@ bool mca_same_library(const char *framework, long major, long minor, long releas
         return true;
     if (library_talks(framework))
         fprintf(stderr, "%s:fabricd: built for PMIx %ld.%ld.%ld, this is %s%s: declined\n", framework, major,
-                minor, release, text == NULL ? "unknown" : text, same ? ", whose jobs cannot be told" : "");
+                minor, release, text == NULL ? "unknown" : text,
+                same ? ", which cannot pass launch information to jobs" : "");
     return false;
 }

@@ -1,6 +1,6 @@
 /*
- * shapes.h - what of the library's insides has another shape in another version. The headers that a component
- * is compiled with decide; mca_same_library() keeps it from meeting any other library.
+ * shapes.h - private parts of the library that differ between versions. They follow the headers that a
+ * component is compiled with; mca_same_library() keeps it from running with another library.
  */
 #ifndef FAB_MCA_LIBRARY_SHAPES_H
 #define FAB_MCA_LIBRARY_SHAPES_H
@@ -18,12 +18,12 @@
 #define MCA_BUILT_FOR PMIX_VERSION_MAJOR, PMIX_VERSION_MINOR, PMIX_VERSION_RELEASE
 #endif
 
-/* A library that has no such object loads the component all the same, and it declines. */
+/* A library without such an object still loads the component, which then declines. */
 #if PMIX_VERSION_MAJOR >= 5
 #pragma weak pmix_output_info
 #endif
 
-/* The library is initialized, and its finalize has not begun. From any thread; it takes no lock. */
+/* Return whether the library is initialized and its finalize has not begun. Any thread; it takes no lock. */
 static inline bool mca_library_is_up(void)
 {
 #if PMIX_VERSION_MAJOR < 6
@@ -33,13 +33,13 @@ static inline bool mca_library_is_up(void)
 #endif
 }
 
-/* The own process's store of job information; NULL before it is chosen. */
+/* Return this process's store of job information; NULL before it is chosen. */
 static inline pmix_gds_base_module_t *mca_library_store(void)
 {
     return pmix_globals.mypeer->nptr->compat.gds;
 }
 
-/* What that has under a key is appended to `found`. On the library's thread. */
+/* Append the store's values of a key to `found`. On the library's thread. */
 static inline pmix_status_t mca_library_fetch(const pmix_proc_t *proc, const char *key, pmix_info_t *info,
                                               size_t n, pmix_list_t *found)
 {
@@ -50,22 +50,25 @@ static inline pmix_status_t mca_library_fetch(const pmix_proc_t *proc, const cha
 #endif
 }
 
-/* The library takes a component's name from its file, so components for several libraries need several names
- * to lie side by side. */
+/*
+ * The library derives a component's name from its file, so components for several libraries need several
+ * names to be installed side by side.
+ */
 #define MCA_JOINED_(framework, name) pmix_mca_##framework##_##name##_component
 #define MCA_JOINED(framework, name)  MCA_JOINED_(framework, name)
 #define MCA_TEXT_(name)              #name
 #define MCA_TEXT(name)               MCA_TEXT_(name)
 
-/* Parameters have one name whatever the component's is: PMIX_MCA_FRAMEWORK_fabricd_NAME. */
+/* Parameters have one name, whatever the component's is: PMIX_MCA_FRAMEWORK_fabricd_NAME. */
 static inline void mca_parameter(const char *framework, const char *name, const char *what,
                                  pmix_mca_base_var_type_t type, void *storage)
 {
     (void)pmix_mca_base_var_register("pmix", framework, "fabricd", name, what, type, storage);
 }
 
-/* The object of that name, which the library looks up. Of 4.2 its type has a part behind this one that nobody
- * reads. */
+/*
+ * The object with the name that the library looks up. In 4.2 its type has one more part, which is not read.
+ */
 #ifdef PMIX_MCA_BASE_VERSION /* from 7 on */
 #define MCA_FRAMEWORK_VERSION(framework) PMIX_MCA_BASE_VERSION(framework)
 #else

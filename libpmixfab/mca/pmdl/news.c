@@ -16,12 +16,13 @@
 #include "pmix/rundir/rundir_watch.h"
 
 #define N_INFOS    5
-#define DEADLINE_S 5 /* for a handler in this process: the next event goes out without it */
+#define DEADLINE_S 5 /* for a handler in this process: then the next event is sent without it */
 
 static struct dir_watch *watch;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static bool in_scheduler; /* asked before the thread begins: the library frees what says so in its finalize */
+/* read before the thread begins: the library frees the information in its finalize */
+static bool in_scheduler;
 static unsigned under_way; /* notifications whose handlers have not finished */
 
 static void news_on_told(pmix_status_t status, void *cbdata)
@@ -35,7 +36,7 @@ static void news_on_told(pmix_status_t status, void *cbdata)
 }
 
 /*
- * By the function behind PMIx_Notify_event(), which itself takes a lock that the library's finalize holds
+ * Use the function behind PMIx_Notify_event(), which itself takes a lock that the library's finalize holds
  * while it waits for this thread.
  */
 static void news_tell(pmix_status_t code, const struct order_change *change)
@@ -45,9 +46,9 @@ static void news_tell(pmix_status_t code, const struct order_change *change)
     PMIX_INFO_LOAD(&infos[0], PMIX_FABRIC_INDEX, &change->index, PMIX_SIZE);
     PMIX_INFO_LOAD(&infos[1], PMIXFAB_KEY_GENERATION, &change->generation, PMIX_UINT64);
     PMIX_INFO_LOAD(&infos[2], PMIX_FABRIC_PLANE, change->name, PMIX_STRING);
-    /* A process that starts tomorrow must not be told of yesterday's change. */
+    /* do not send old changes to processes that start later */
     PMIX_INFO_LOAD(&infos[3], PMIX_EVENT_DO_NOT_CACHE, &yes, PMIX_BOOL);
-    /* Slurm's step daemon takes whatever reaches its default handler for an error, and kills the step. */
+    /* Slurm's step daemon treats every event of its default handler as an error, and kills the step */
     PMIX_INFO_LOAD(&infos[4], PMIX_EVENT_NON_DEFAULT, &yes, PMIX_BOOL);
     pthread_mutex_lock(&lock);
     under_way++;
@@ -67,7 +68,7 @@ static void news_wait(const struct dir_watch *watching)
     time_t end = until.tv_sec + DEADLINE_S;
     pthread_mutex_lock(&lock);
     while (under_way > 0 && until.tv_sec < end && !dir_watch_stopping(watching)) {
-        until.tv_nsec += 100000000; /* the stop is looked for, too */
+        until.tv_nsec += 100000000; /* check for the stop, too */
         if (until.tv_nsec >= 1000000000) {
             until.tv_nsec -= 1000000000;
             until.tv_sec++;
@@ -90,7 +91,7 @@ static bool news_look(struct dir_watch *watching, void *cbdata)
         any = rundir_snapshots_next(cbdata, &step);
         if (in_scheduler && (!any || !step.pending))
             pmdl_own_tell(cbdata);
-        /* else the handlers of a scheduler hear of changes from the component pnet */
+        /* otherwise the component pnet announces changes to the handlers of a scheduler */
         const bool tell = any && (!in_scheduler || pmdl_slots_have_fabric());
         for (uint32_t i = 0; i < step.n && tell && !dir_watch_stopping(watching); i++)
             news_tell(step.pending ? PMIX_FABRIC_UPDATE_PENDING : PMIX_FABRIC_UPDATED, &step.changes[i]);

@@ -1,14 +1,17 @@
-/* news.h - changes of the fabric, as the pair of events for the clients of this process's server. */
+/* news.h - announce changes of the fabric to the clients of this process's server, as pairs of events. */
 #ifndef FAB_MCA_PMDL_NEWS_H
 #define FAB_MCA_PMDL_NEWS_H
 
 #include "pmix/rundir/snapshots.h"
 
-/* From here on, until the stop; once more does nothing. After the library's initialization: it is by the
- * count of these that the thread knows the library's end. False: the run directory cannot be watched. */
+/*
+ * Start, until the stop; a second call does nothing. Call it after the library's initialization: the thread
+ * detects the library's end by its count of initializations. Return false if the run directory cannot be
+ * watched.
+ */
 bool pmdl_news_start(struct rundir_snapshots *snapshots, const char *rundir);
 
-/* The library's thread stands still by now. */
+/* The library's thread does not run any more. */
 void pmdl_news_stop(void);
 
 #endif

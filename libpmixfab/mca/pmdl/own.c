@@ -14,7 +14,7 @@
 #include "pmix/launch/launch.h"
 #include "pmix/rundir/snapshots.h"
 
-#define STORED_KEYS "pmix.fab." /* the library keeps none that begins with "pmix" and is not its own */
+#define STORED_KEYS "pmix.fab." /* the library keeps no foreign key that begins with "pmix" */
 
 struct own_event {
     pmix_event_t event;
@@ -42,7 +42,7 @@ static void own_put(const pmix_info_t *infos, size_t n)
     }
 }
 
-/* The library looks for what is of a node below the node's name: of this one, where the fabric has it. */
+/* Use the node's name in the fabric: the library searches a node's data under it. */
 static void own_put_node(struct rundir_snapshots *snapshots)
 {
     char *keys[] = {PMIX_FABRIC_DEVICES, PMIX_FABRIC_COORDINATES, NULL};
@@ -69,7 +69,7 @@ void pmdl_own_put(struct rundir_snapshots *snapshots)
     struct fab_err err = {""};
     pmix_info_t *infos;
     size_t n;
-    if (mca_library_store() == NULL) /* not yet chosen; the watching thread comes back */
+    if (mca_library_store() == NULL) /* not chosen yet; the watching thread comes back */
         return;
     rundir_planes_get(snapshots, &planes, &err);
     if (planes.n > 0) {

@@ -1,8 +1,8 @@
 /*
- * pmdl_component.c - the PMIx component pmdl/fabricd: the processes of a job know their fabric at their first
- * line, whoever launches them.
+ * pmdl_component.c - the PMIx component pmdl/fabricd: the processes of a job have the fabric's data at their
+ * start, with any launcher.
  *
- * What it does and why so: docs/design/component.md. Nothing of it makes a launch fail: every hook returns
+ * Function and reasons: docs/design/component.md. It never makes a launch fail: every hook returns
  * PMIX_SUCCESS.
  */
 #include "mca/pmdl/pmdl_component.h"
@@ -49,7 +49,7 @@ static void pmdl_on_log(enum pmixfab_level level, const char *line, void *cbdata
 static void pmdl_watch(void)
 {
     if (!pmdl_news_start(snapshots, pmdl_settings.rundir))
-        pmdl_say("%s cannot be watched: nobody is told of changes", pmdl_settings.rundir);
+        pmdl_say("%s cannot be watched: changes are not announced", pmdl_settings.rundir);
 }
 
 /* On the library's thread, until its initialization is over. */
@@ -63,8 +63,9 @@ static void pmdl_on_start(int fd, short what, void *arg)
         pmix_event_evtimer_add(&start, &soon);
 }
 
-/* What a scheduler's own process gets is there when its initialization is over; changes are watched from then
- * on. */
+/*
+ * A scheduler's own process has its data when its initialization is over; changes are watched from then on.
+ */
 static void pmdl_start_own(void)
 {
     pmdl_own_put(snapshots);
@@ -79,8 +80,7 @@ static pmix_status_t pmdl_init(void)
         return PMIX_ERR_NOT_AVAILABLE;
     }
     if (fab_env_parse(pmdl_settings.env, &wanted_env) != PMIXFAB_OK)
-        pmdl_say("env = %s: a word is none of ucx, nccl, ofi: it and what follows is left out",
-                 pmdl_settings.env);
+        pmdl_say("env = %s: a word is not ucx, nccl or ofi: it and the rest are ignored", pmdl_settings.env);
     pmixfab_set_log(pmdl_on_log, NULL);
     pmdl_slots_take(snapshots, pmdl_settings.fabric, pmdl_settings.query, false);
     if (pmdl_settings.query && pmix_host_server.fabric == NULL && PMIX_PEER_IS_SCHEDULER(pmix_globals.mypeer))
@@ -114,7 +114,7 @@ static void pmdl_tell(pmix_namespace_t *job)
         mca_job_tell(job, planes.planes, planes.n, strcmp(pmdl_settings.coordinates, "standard") == 0, &here,
                      &told, pmdl_say_line);
     else
-        pmdl_say("%s: nothing told: %s", job->nspace, err.text);
+        pmdl_say("%s: no launch information is set: %s", job->nspace, err.text);
     if (wanted_env != 0 && told.plane != UINT32_MAX)
         pmdl_environment_keep(job->nspace, &planes, told.plane, told.host, &here);
     fab_job_here_free(&here);
@@ -156,7 +156,7 @@ static pmix_pmdl_module_t pmdl_module = {
     .deregister_nspace = pmdl_deregister_nspace,
 };
 
-/* ---- what the library finds ------------------------------------------------------------------------- */
+/* ---- entry points of the library ---------------------------------------------------------------------- */
 
 static void pmdl_parameter(const char *name, const char *what, pmix_mca_base_var_type_t type, void *storage)
 {
@@ -179,19 +179,17 @@ static int pmdl_register_parameters(void)
                    "PMIX_FABRIC_COORDINATES in the jobs' information: \"single\", one pmix_coord_t of three "
                    "numbers, or \"standard\", an array of pmix_geometry_t",
                    PMIX_MCA_BASE_VAR_TYPE_STRING, &pmdl_settings.coordinates);
-    pmdl_parameter(
-        "env",
-        "Whose variables are set to name a local process its nearest device, in its environment: a "
-        "list of \"ucx\", \"nccl\", \"ofi\"",
-        PMIX_MCA_BASE_VAR_TYPE_STRING, &pmdl_settings.env);
-    pmdl_parameter("launch", "Put the fabric into the information of each job", PMIX_MCA_BASE_VAR_TYPE_BOOL,
+    pmdl_parameter("env",
+                   "Libraries whose environment variables name the nearest device of each local process: a "
+                   "list of \"ucx\", \"nccl\", \"ofi\"",
+                   PMIX_MCA_BASE_VAR_TYPE_STRING, &pmdl_settings.env);
+    pmdl_parameter("launch", "Add the fabric to the information of each job", PMIX_MCA_BASE_VAR_TYPE_BOOL,
                    &pmdl_settings.launch);
-    pmdl_parameter(
-        "fabric",
-        "Answer the clients' PMIx_Fabric_register and _update, and tell them of changes, where the "
-        "host has no fabric function",
-        PMIX_MCA_BASE_VAR_TYPE_BOOL, &pmdl_settings.fabric);
-    pmdl_parameter("query", "Answer queries for the fabric's keys, where the host has no fabric function",
+    pmdl_parameter("fabric",
+                   "Answer the clients' PMIx_Fabric_register and _update, and announce changes to them, if "
+                   "the host has no fabric function",
+                   PMIX_MCA_BASE_VAR_TYPE_BOOL, &pmdl_settings.fabric);
+    pmdl_parameter("query", "Answer queries for the fabric's keys, if the host has no fabric function",
                    PMIX_MCA_BASE_VAR_TYPE_BOOL, &pmdl_settings.query);
     return PMIX_SUCCESS;
 }

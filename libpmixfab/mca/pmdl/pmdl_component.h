@@ -1,6 +1,6 @@
 /*
- * pmdl_component.h - what an operator may set of the component. The room pmdl is a component of the PMIx
- * library in whatever process hosts the PMIx server of a job: it tells the job's processes of the fabric.
+ * pmdl_component.h - settings of the component. The room pmdl is a component of the PMIx library in the
+ * process that hosts the PMIx server of a job: it gives the job's processes the fabric's data.
  */
 #ifndef FAB_MCA_PMDL_PMDL_COMPONENT_H
 #define FAB_MCA_PMDL_PMDL_COMPONENT_H
@@ -12,12 +12,12 @@
 
 #include "mca/library/shapes.h"
 
-/* What an operator may set. */
+/* The settings of an operator. */
 struct pmdl_settings {
     const char *rundir;
     const char *coordinates; /* "single" or "standard" */
-    const char *env;         /* "ucx,nccl,ofi": whose variables name the nearest device */
-    bool launch;             /* jobs are told */
+    const char *env;         /* "ucx,nccl,ofi": libraries whose variables name the nearest device */
+    bool launch;             /* jobs get launch information */
     bool fabric;             /* the host's empty fabric function is filled */
     bool query;              /* queries for the fabric's keys are answered */
 };

@@ -70,7 +70,7 @@ void pmdl_environment_forget(const char *nspace)
     }
 }
 
-/* What this process is bound to, as a list. */
+/* Return the binding of this process as a list. */
 static const char *env_own_mask(char *text, size_t size)
 {
     cpu_set_t sets[FAB_CPUS_MAX / CPU_SETSIZE];
@@ -83,7 +83,7 @@ static const char *env_own_mask(char *text, size_t size)
     return fab_cpus_text(&cpus, text, size) ? text : NULL;
 }
 
-/* Of a process by itself, whose place among the others nobody knew before. */
+/* Choose for a single process whose place among the others was unknown before. */
 static uint32_t env_nearest_alone(const struct env_job *job, uint32_t local_rank)
 {
     char text[4096];
@@ -96,8 +96,8 @@ static uint32_t env_nearest_alone(const struct env_job *job, uint32_t local_rank
 }
 
 /*
- * Slurm hands in an environment without the user's, and then writes what it gets over the user's. What a
- * user has set cannot be seen there, so the names are ours.
+ * Slurm passes an environment without the user's, and then lets the result override the user's. The user's
+ * settings cannot be seen there, so the names get a prefix of ours.
  */
 static const char *env_prefix(char *const *env)
 {

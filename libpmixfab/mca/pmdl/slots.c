@@ -17,13 +17,13 @@
 #define OWN_KEYS    "pmixfab."
 
 static struct rundir_snapshots *source;
-static pmix_server_query_fn_t hosts_query; /* what was in the slot */
-static atomic_bool fabric_is_ours;         /* the watching thread asks */
-static bool query_is_ours;                 /* hosts_query is what the host had */
+static pmix_server_query_fn_t hosts_query; /* the former content of the slot */
+static atomic_bool fabric_is_ours;         /* read by the watching thread */
+static bool query_is_ours;                 /* hosts_query is the host's function */
 
 /* ---- answers ---------------------------------------------------------------------------------------- */
 
-/* Of a request, or of a query where there are queries. */
+/* Answer a request, or a query if there are queries. */
 static void slots_answer(const pmix_proc_t *requestor, pmix_fabric_operation_t op, const pmix_info_t *infos,
                          const pmix_query_t *queries, size_t n, struct fab_answered *out)
 {
@@ -43,12 +43,12 @@ static pmix_status_t slots_fabric(const pmix_proc_t *requestor, pmix_fabric_oper
         return PMIX_ERR_BAD_PARAM;
     slots_answer(requestor, op, directives, NULL, n, &answered);
     if (answered.status == PMIX_ERR_UNREACH)
-        return PMIX_ERR_NOT_SUPPORTED; /* no snapshot: what the library says of an empty slot */
+        return PMIX_ERR_NOT_SUPPORTED; /* no snapshot: as the library answers for an empty slot */
     fab_answer_send(&answered, cbfunc, cbdata);
     return PMIX_SUCCESS;
 }
 
-/* Every key of every query is a fabric's. */
+/* Return whether every key of every query is a fabric's. */
 static bool slots_ours(const pmix_query_t *queries, size_t n)
 {
     bool any = false;
@@ -63,7 +63,7 @@ static bool slots_ours(const pmix_query_t *queries, size_t n)
     return any;
 }
 
-/* A server that has connected to another one since: from here on the library passes its queries on. */
+/* If this server has connected to another one meanwhile, the library now forwards its queries. */
 static pmix_status_t slots_pass_on(pmix_query_t *queries, size_t n, pmix_info_cbfunc_t cbfunc, void *cbdata)
 {
     pmix_host_server.query = NULL;
@@ -78,7 +78,7 @@ static pmix_status_t slots_query(pmix_proc_t *requestor, pmix_query_t *queries, 
     bool ours = queries != NULL && cbfunc != NULL && slots_ours(queries, n);
     if (ours)
         slots_answer(requestor, PMIX_FABRIC_REQUEST_INFO, NULL, queries, n, &answered);
-    /* A host that has a function of its own may know what we do not. */
+    /* a host with a function of its own may have an answer */
     if (hosts_query != NULL && (!ours || answered.status != PMIX_SUCCESS)) {
         fab_infos_free(answered.info, answered.allocated);
         return hosts_query(requestor, queries, n, cbfunc, cbdata);
@@ -86,11 +86,10 @@ static pmix_status_t slots_query(pmix_proc_t *requestor, pmix_query_t *queries, 
     if (!ours && pmix_globals.connected)
         return slots_pass_on(queries, n, cbfunc, cbdata);
     if (!ours)
-        return PMIX_ERR_UNREACH; /* what the library says where a server has no function and no server */
+        return PMIX_ERR_UNREACH; /* as the library answers without a function and without a server */
     if (answered.status != PMIX_SUCCESS && pmix_globals.connected) {
         fab_infos_free(answered.info, answered.allocated);
-        return answered
-            .status; /* of a connected server the library never passes an error on that comes later */
+        return answered.status; /* the library never forwards a later error of a connected server */
     }
     fab_answer_send(&answered, cbfunc, cbdata);
     return PMIX_SUCCESS;
@@ -99,16 +98,16 @@ static pmix_status_t slots_query(pmix_proc_t *requestor, pmix_query_t *queries, 
 /* ---- slots ------------------------------------------------------------------------------------------ */
 
 /*
- * A server that is connected to another one and has no query function passes queries on: with ours in the
- * slot it would not.
+ * The library forwards the queries of a server that is connected to another one and has no query function;
+ * with ours in the slot it would not.
  */
 void pmdl_slots_take(struct rundir_snapshots *snapshots, bool fabric, bool query, bool hosts_jobs)
 {
     source = snapshots;
     if (pmix_host_server.fabric != NULL && pmix_host_server.fabric != slots_fabric)
-        return; /* it answers for the fabric itself */
-    /* A scheduler's own calls are the component pnet's, which says more where nobody comes after it. But the
-     * master of PRRTE calls itself a scheduler, too, and has jobs. */
+        return; /* the host answers for the fabric itself */
+    /* A scheduler's own calls are handled by the component pnet, which supports more if no other component
+     * follows. But the master of PRRTE calls itself a scheduler, too, and has jobs. */
     if (fabric && (hosts_jobs || !PMIX_PEER_IS_SCHEDULER(pmix_globals.mypeer)))
         pmix_host_server.fabric = slots_fabric;
     fabric_is_ours = pmix_host_server.fabric == slots_fabric;

@@ -20,22 +20,22 @@
 
 #define LOOK           "--inventory-child" /* fabricd/sources/host_scan_inventory.c */
 #define DELIVER        "--deliver-child"   /* fabricd/node/deliver_child.c */
-#define NOTHING        3                   /* its status when the host has no devices */
-#define STATUS_UNKNOWN (-1)                /* somebody else has waited for it */
+#define NOTHING        3                   /* exit status if the host has no devices */
+#define STATUS_UNKNOWN (-1)                /* another thread has waited for it */
 #define MAX_PROBES     32
-#define DEATH_MS       1000 /* how long a killed child is waited for */
-#define SEND_SECONDS   2    /* who delivers does nothing that takes long: it reads all the time */
-#define END_MS         2000 /* it ends by itself in less, unless it has only just been started */
+#define DEATH_MS       1000 /* wait for the end of a killed child */
+#define SEND_SECONDS   2    /* the delivering child reads all the time, so this is long */
+#define END_MS         2000 /* it ends on its own in less, unless it was only just started */
 
 extern char **environ;
 
 /* ---- a child ------------------------------------------------------------------------------------ */
 
-static pid_t left; /* killed, and still there; it is waited for at the next call */
+static pid_t left; /* killed and not ended yet; the next call waits for it */
 
 static int child_actions(posix_spawn_file_actions_t *actions, int fd, int as, bool talks)
 {
-    /* The descriptor first: where the host has closed its own, it may have one of the numbers below. */
+    /* The descriptor first: if the host has closed its own, it may have one of the numbers below. */
     int rc = posix_spawn_file_actions_adddup2(actions, fd, as);
     if (rc == 0 && as != STDIN_FILENO)
         rc = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -48,8 +48,10 @@ static int child_actions(posix_spawn_file_actions_t *actions, int fd, int as, bo
     return rc;
 }
 
-/* In a group of its own, with nothing open but `fd`, which becomes its number `as` (0 or 3), and standard
- * error where it talks. */
+/*
+ * Start a child in a process group of its own, with no open descriptor but `fd`, which becomes its number
+ * `as` (0 or 3), and standard error if it talks.
+ */
 static int spawn_fabricd(const struct pnet_inventory_params *params, char *const *argv, int fd, int as,
                          pid_t *pid, struct fab_err *err)
 {
@@ -74,7 +76,7 @@ static int spawn_fabricd(const struct pnet_inventory_params *params, char *const
     return PMIXFAB_OK;
 }
 
-/* Has it ended within that time? Then it is waited for. */
+/* Wait up to that time; return whether the child has ended. */
 static bool wait_ended(pid_t pid, int64_t milliseconds, int *status)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
@@ -83,7 +85,7 @@ static bool wait_ended(pid_t pid, int64_t milliseconds, int *status)
         pid_t ended = waitpid(pid, status, WNOHANG);
         if (ended == pid)
             return true;
-        if (ended < 0 && errno == ECHILD) { /* somebody else's waiting has got it, or SIGCHLD is ignored */
+        if (ended < 0 && errno == ECHILD) { /* another waiting call got it, or SIGCHLD is ignored */
             *status = STATUS_UNKNOWN;
             return true;
         }
@@ -107,16 +109,15 @@ static void reap_left(void)
         left = 0;
 }
 
-/* ---- that scans --------------------------------------------------------------------------------- */
+/* ---- the child that scans ----------------------------------------------------------------------- */
 
-/* What the child writes into: a file, so that nobody has to read while it works. It cannot grow, whatever the
- * child does. */
+/* Make the child's output file: with a file no thread has to read while it works. Its size is fixed. */
 static int new_file(struct fab_err *err)
 {
     int fd = memfd_create("fabricd", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd >= 0 && ftruncate(fd, FAB_DELIVERY_MAX + 1) == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_GROW) == 0)
         return fd;
-    fab_fail(err, PMIXFAB_ERR_IO, "inventory: no file: %s", strerror(errno));
+    fab_fail(err, PMIXFAB_ERR_IO, "inventory: cannot create a file: %s", strerror(errno));
     if (fd >= 0)
         close(fd);
     return -1;
@@ -131,13 +132,16 @@ static int explain_status(int status, struct fab_err *err)
     return fab_fail(err, PMIXFAB_ERR_IO, "inventory: fabricd failed, status 0x%x", (unsigned)status);
 }
 
-/* What was written: the child's place in the file is ours, too. Damaged bytes are not for others to find. */
+/*
+ * Read the output: the file offset is shared with the child. Check it here, so that receivers get no damaged
+ * bytes.
+ */
 static int take_inventory_bytes(int fd, const char *host, void **bytes, size_t *size, struct fab_err *err)
 {
     struct fab_delivery delivery;
     off_t n = lseek(fd, 0, SEEK_CUR);
     if (n <= 0)
-        return fab_fail(err, PMIXFAB_ERR_IO, "inventory: fabricd ended without a word");
+        return fab_fail(err, PMIXFAB_ERR_IO, "inventory: fabricd ended without output");
     void *copy = malloc((size_t)n);
     if (copy == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "inventory: out of memory");
@@ -145,8 +149,8 @@ static int take_inventory_bytes(int fd, const char *host, void **bytes, size_t *
                  ? fab_delivery_decode(copy, (size_t)n, &delivery, err)
                  : fab_fail(err, PMIXFAB_ERR_IO, "inventory: %s", strerror(errno));
     if (rc == PMIXFAB_OK && strcmp(delivery.host, host) != 0)
-        rc =
-            fab_fail(err, PMIXFAB_ERR_CORRUPT, "inventory: of %s, but %s was asked for", delivery.host, host);
+        rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, "inventory: it is of %s, but %s was requested", delivery.host,
+                      host);
     if (rc != PMIXFAB_OK) {
         free(copy);
         return rc;
@@ -156,7 +160,7 @@ static int take_inventory_bytes(int fd, const char *host, void **bytes, size_t *
     return PMIXFAB_OK;
 }
 
-/* The list behind the fixed arguments; `text` is cut up. */
+/* Add the list after the fixed arguments; `text` is cut up. */
 static int add_probes(char **argv, size_t n, char *text, struct fab_err *err)
 {
     const size_t end = n + MAX_PROBES;
@@ -179,8 +183,9 @@ static int run_child(const struct pnet_inventory_params *params, char *const *ar
         return rc;
     if (wait_ended(pid, (int64_t)params->seconds * 1000, &status))
         return explain_status(status, err);
-    kill_group(pid); /* its probes have groups of their own, and die with it */
-    return fab_fail(err, PMIXFAB_ERR_TIMEOUT, "inventory: not done after %d s, killed", params->seconds);
+    kill_group(pid); /* its probes have groups of their own, and end with it */
+    return fab_fail(err, PMIXFAB_ERR_TIMEOUT, "inventory: fabricd was killed: not finished after %d s",
+                    params->seconds);
 }
 
 int pnet_inspect(const struct pnet_inventory_params *params, void **bytes, size_t *size, struct fab_err *err)
@@ -191,7 +196,7 @@ int pnet_inspect(const struct pnet_inventory_params *params, void **bytes, size_
     *size = 0;
     reap_left();
     snprintf(pid, sizeof(pid), "%d", (int)getpid());
-    /* A probe that hangs is ended by its own deadline, a second before all is. */
+    /* A hanging probe is ended by its own deadline, a second before the total one. */
     snprintf(seconds, sizeof(seconds), "%d", params->seconds > 1 ? params->seconds - 1 : 1);
     char *probes = strdup(params->probes != NULL ? params->probes : "");
     if (probes == NULL)
@@ -209,7 +214,7 @@ int pnet_inspect(const struct pnet_inventory_params *params, void **bytes, size_
     return rc;
 }
 
-/* ---- that delivers ------------------------------------------------------------------------------ */
+/* ---- the child that delivers ----------------------------------------------------------------------- */
 
 static int start_sender(struct pnet_sender *s, struct fab_err *err)
 {
@@ -217,7 +222,7 @@ static int start_sender(struct pnet_sender *s, struct fab_err *err)
     const struct timeval limit = {.tv_sec = SEND_SECONDS};
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        return fab_fail(err, PMIXFAB_ERR_IO, "no socket: %s", strerror(errno));
+        return fab_fail(err, PMIXFAB_ERR_IO, "cannot create a socket: %s", strerror(errno));
     setsockopt(ends[0], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
     int rc = spawn_fabricd(s->params, argv, ends[1], STDIN_FILENO, &s->pid, err);
     close(ends[1]);
@@ -232,7 +237,7 @@ static void end_sender(struct pnet_sender *s, int64_t milliseconds)
 {
     int status;
     shutdown(s->fd,
-             SHUT_RDWR); /* it sees that, also while a process forked by the host has the socket open */
+             SHUT_RDWR); /* it sees that, even while a process forked by the host has the socket open */
     close(s->fd);
     s->fd = -1;
     if (!wait_ended(s->pid, milliseconds, &status))
@@ -258,7 +263,7 @@ int pnet_send(struct pnet_sender *s, const void *bytes, size_t size, struct fab_
 {
     const uint32_t length = (uint32_t)size;
     if (size > FAB_DELIVERY_MAX)
-        return fab_fail(err, PMIXFAB_ERR_RANGE, "%zu bytes: no host has so much to say", size);
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "%zu bytes: too large for an inventory", size);
     reap_left();
     for (int attempt = 0; attempt < 2; attempt++) {
         int rc = s->fd >= 0 ? PMIXFAB_OK : start_sender(s, err);
@@ -266,12 +271,13 @@ int pnet_send(struct pnet_sender *s, const void *bytes, size_t size, struct fab_
             return rc;
         if (send_all(s, &length, sizeof(length)) && send_all(s, bytes, size))
             return PMIXFAB_OK;
-        fab_log(PMIXFAB_LOG_WARNING,
-                "inventories: the child that delivers takes no more (%s): what it held is lost",
-                strerror(errno));
+        fab_log(
+            PMIXFAB_LOG_WARNING,
+            "inventories: the delivering child has stopped reading (%s): undelivered inventories are lost",
+            strerror(errno));
         end_sender(s, 0);
     }
-    return fab_fail(err, PMIXFAB_ERR_IO, "%s: the child that delivers takes nothing", s->params->program);
+    return fab_fail(err, PMIXFAB_ERR_IO, "%s: the delivering child reads nothing", s->params->program);
 }
 
 void pnet_send_stop(struct pnet_sender *s)

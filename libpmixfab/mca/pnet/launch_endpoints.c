@@ -1,6 +1,8 @@
-/* launch_endpoints.c - a starter's endpoints: taken with the job's launch information and given back at its
- * end, over the control socket of the fabricd on its host, where the kernel says who it is (docs/control.md,
- * "endpoints"). */
+/*
+ * launch_endpoints.c - a starter's endpoints: taken with the job's launch information and released at its
+ * end, over the control socket of the fabricd on its host, where the kernel identifies the starter
+ * (docs/control.md, "endpoints").
+ */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -24,7 +26,7 @@
 
 /* ---- the control socket ----------------------------------------------------------------------------- */
 
-/* The next call on the socket waits until then at most; PMIXFAB_ERR_TIMEOUT: it is over. */
+/* Limit the wait of the next call on the socket; PMIXFAB_ERR_TIMEOUT: the time is over. */
 static int endpoints_limit(int fd, int64_t until)
 {
     const int64_t left = until - fab_now_ms();
@@ -36,7 +38,7 @@ static int endpoints_limit(int fd, int64_t until)
     return PMIXFAB_OK;
 }
 
-/* The last call on the socket failed. */
+/* Return whether to retry after the last call on the socket failed. */
 static bool endpoints_may_retry(void)
 {
     return errno == EAGAIN || errno == EINTR;
@@ -71,7 +73,7 @@ static int endpoints_send(int fd, const char *line, int64_t until)
     return PMIXFAB_OK;
 }
 
-/* One line. */
+/* Receive one line. */
 static int endpoints_receive(int fd, int64_t until, struct fab_bytes *out)
 {
     char piece[4096];
@@ -90,7 +92,7 @@ static int endpoints_receive(int fd, int64_t until, struct fab_bytes *out)
     return PMIXFAB_OK;
 }
 
-/* Once. *there becomes true where somebody listens. */
+/* Try once. *there becomes true if a process listens. */
 static int endpoints_try(const char *line, int64_t until, bool *there, json_t **answer, struct fab_err *err)
 {
     struct fab_bytes bytes = {.n = 0};
@@ -121,9 +123,9 @@ static int endpoints_try(const char *line, int64_t until, bool *there, json_t **
 }
 
 /*
- * Takes the question over; *answer is good, else it is an error. A fabricd that is too busy says so, or hangs
- * up: it is asked again. The question may have been heard by one that hung up, so that is never "nobody
- * there".
+ * Send a request, which is taken over; *answer is a success, else an error is returned. A busy fabricd
+ * reports that, or closes the connection: then the request is sent again. It may have been received before
+ * the close, so that is never "no fabricd".
  */
 static int endpoints_ask(json_t *question, json_t **answer, struct fab_err *err)
 {
@@ -152,7 +154,7 @@ struct endpoints_planes {
     uint32_t n;
 };
 
-/* [plane, first, last]; the name is one of the planes'. False: it is none. */
+/* Read [plane, first, last], with the name of one of the planes. Return false if it is invalid. */
 static bool endpoints_row(const struct endpoints_planes *planes, json_t *row, struct fab_blob_endpoints *out)
 {
     const char *plane = json_string_value(json_array_get(row, 0));
@@ -165,8 +167,10 @@ static bool endpoints_row(const struct endpoints_planes *planes, json_t *row, st
     return out->plane != NULL && first > 0 && first <= last && last <= UINT32_MAX;
 }
 
-/* What the job has then, its planes named as in `wanted`; free() it. PMIXFAB_ERR_UNREACH: no fabricd is
- * there. _TIMEOUT: it did not answer in time. Else fabricd's own error. */
+/*
+ * Take endpoints; the result is the job's endpoints with the plane names of `wanted`, to be freed with
+ * free(). PMIXFAB_ERR_UNREACH: there is no fabricd. _TIMEOUT: no answer in time. Else fabricd's own error.
+ */
 static int endpoints_take(const char *job, const struct endpoints_planes *wanted, uint32_t count,
                           struct fab_blob_endpoints **out, uint32_t *n, struct fab_err *err)
 {
@@ -190,7 +194,7 @@ static int endpoints_take(const char *job, const struct endpoints_planes *wanted
     for (size_t i = 0; good && (row = json_array_get(list, i)) != NULL; i++)
         good = endpoints_row(wanted, row, &(*out)[(*n)++]);
     if (!good)
-        rc = fab_fail(err, PMIXFAB_ERR_FOREIGN, "endpoints: fabricd's answer is none");
+        rc = fab_fail(err, PMIXFAB_ERR_FOREIGN, "endpoints: invalid answer of fabricd");
 
 cleanup:
     json_decref(answer);
@@ -202,7 +206,7 @@ cleanup:
     return rc;
 }
 
-/* What the job has is free. */
+/* Release the job's endpoints. */
 static int endpoints_give_back(const char *job, struct fab_err *err)
 {
     json_t *answer = NULL;
@@ -212,14 +216,14 @@ static int endpoints_give_back(const char *job, struct fab_err *err)
     return rc;
 }
 
-/* ---- jobs that were asked for ----------------------------------------------------------------------- */
+/* ---- jobs with requests ------------------------------------------------------------------------------- */
 
-/* The jobs that were asked for. The library's thread. */
+/* The jobs with requests. On the library's thread. */
 static struct asked_job {
     struct asked_job *next;
     pmix_namespace_t *held; /* by an entry of ours in the library's list */
-    bool may_have;          /* fabricd was there, and a take whose answer was lost may have been good */
-    bool ended;             /* but fabricd could not be told so */
+    bool may_have;          /* fabricd was there, and a take with a lost answer may have succeeded */
+    bool ended;             /* but fabricd could not be informed */
     char nspace[PMIX_MAX_NSLEN + 1];
 } * asked_jobs;
 
@@ -231,8 +235,10 @@ static struct asked_job **asked_find(const char *nspace)
     return at;
 }
 
-/* The library tells a component only of the end of jobs that it keeps variables of. An entry of its list
- * holds the job, and up to 6.1 does not let it go: who made it does. */
+/*
+ * The library reports to a component only the end of jobs that it keeps variables of. An entry of its list
+ * holds the job, and up to 6.1 does not release it: its creator does.
+ */
 static bool asked_watch(struct asked_job *asked, pmix_namespace_t *job)
 {
     pmix_nspace_env_cache_t *cache;
@@ -269,15 +275,17 @@ static void asked_let_go(struct asked_job *asked)
         PMIX_RELEASE(job);
 }
 
-/* Nobody heard it, or could do it now. */
+/* Return whether to retry: no fabricd was there, or it was busy. */
 static bool asked_again(int code)
 {
     return code == PMIXFAB_ERR_TIMEOUT || code == PMIXFAB_ERR_UNREACH || code == PMIXFAB_ERR_BUSY ||
            code == PMIXFAB_ERR_IO || code == PMIXFAB_ERR_NOMEM;
 }
 
-/* Gives back what jobs had that have ended; what fails for now is tried before the next take and at the next
- * end. The error of that. */
+/*
+ * Release the endpoints of jobs that have ended; a failed release is repeated before the next take and at the
+ * next end. Return its error.
+ */
 static int asked_settle(struct fab_err *err)
 {
     for (struct asked_job **at = &asked_jobs, *asked; (asked = *at) != NULL;) {
@@ -320,13 +328,13 @@ static pmix_status_t endpoints_status(int code)
     }
 }
 
-/* No fabricd with a pool is here. */
+/* Return whether there is no fabricd with a pool here. */
 static bool endpoints_none(pmix_status_t rc)
 {
     return rc == PMIX_ERR_UNREACH || rc == PMIX_ERR_NOT_SUPPORTED;
 }
 
-/* Then only who must have endpoints is told. What is refused is always told. */
+/* Fail only if endpoints are required. A rejection is always an error. */
 static pmix_status_t endpoints_without(const struct pnet_endpoints_wanted *wanted, pmix_status_t rc)
 {
     return endpoints_none(rc) && !wanted->required ? PMIX_SUCCESS : rc;
@@ -340,7 +348,7 @@ static pmix_status_t endpoints_put(const struct pnet_endpoints_wanted *wanted, c
     struct fab_blob_endpoints *list;
     const uint64_t count = fab_endpoints_needed(map, wanted->per_process, wanted->per_node);
     if (count > UINT32_MAX) {
-        fab_fail(err, PMIXFAB_ERR_RANGE, "endpoints: too many are wanted, or no memory");
+        fab_fail(err, PMIXFAB_ERR_RANGE, "endpoints: too many are requested, or no memory");
         return PMIX_ERR_OUT_OF_RESOURCE;
     }
     int rc = endpoints_take(blob->nspace, planes, (uint32_t)count, &list, &blob->n_endpoints, err);
@@ -371,7 +379,7 @@ pmix_status_t pnet_launch_endpoints(pmix_namespace_t *job, const struct pnet_end
     if (wanted->per_process == 0 && wanted->per_node == 0)
         return PMIX_SUCCESS;
     if (map->n_hosts == 0) {
-        fab_fail(err, PMIXFAB_ERR_INVAL, "endpoints: they need PMIX_NODE_MAP and PMIX_PROC_MAP");
+        fab_fail(err, PMIXFAB_ERR_INVAL, "endpoints: PMIX_NODE_MAP and PMIX_PROC_MAP are required");
         return PMIX_ERR_BAD_PARAM;
     }
     if (blob->plane[0] == '\0') {
@@ -382,7 +390,7 @@ pmix_status_t pnet_launch_endpoints(pmix_namespace_t *job, const struct pnet_end
     if (blob->n_planes == 0 || planes.n == 0)
         rc = endpoints_without(wanted, PMIX_ERR_NOT_SUPPORTED);
     else if (asked_settle(err) == PMIXFAB_ERR_TIMEOUT)
-        rc = PMIX_ERR_TIMEOUT; /* it would take that, too */
+        rc = PMIX_ERR_TIMEOUT; /* it would take that long, too */
     else if (!asked_remember(job))
         rc = PMIX_ERR_NOMEM;
     else
@@ -403,7 +411,7 @@ void pnet_launch_end(pmix_namespace_t *job)
     (void)asked_settle(&err);
 }
 
-/* What jobs have that have not ended is free when this process has. */
+/* The endpoints of unfinished jobs are released when this process ends. */
 void pnet_launch_stop(void)
 {
     pnet_launch_node_stop();

@@ -1,5 +1,7 @@
-/* launch_node.c - PMIx_server_setup_local_support: a node's part of what the starter of a job handed out, and
- * the endpoints of its jobs that change afterwards. On the library's thread. */
+/*
+ * launch_node.c - PMIx_server_setup_local_support: a node's part of the starter's launch information, and
+ * later changes of its jobs' endpoints. On the library's thread.
+ */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,23 +18,23 @@
 #include <src/class/pmix_list.h>
 #include <src/event/pmix_event.h>
 
-#define MOST_CHANGES 4096u /* that an event tells */
+#define MOST_CHANGES 4096u /* maximum number in one event */
 
 struct pnet_launch_params pnet_launch_params;
 
-/* A job of this server, and which endpoints it has: a blob of ours with nothing else in it. */
+/* A job of this server with its endpoints: a blob of ours with nothing else in it. */
 struct news_job {
     struct news_job *next;
     char nspace[PMIX_MAX_NSLEN + 1];
     struct fab_blob blob;
     struct fab_blob_endpoints *endpoints;
-    bool compared; /* with what this node itself knows */
+    bool compared; /* with this node's own data */
 };
 
 static struct news_job *news_jobs;
 static struct rundir_snapshots *node_snapshots; /* of this node; from the first job on */
 static struct dir_watch *news_watch;
-static atomic_bool news_pending; /* a look */
+static atomic_bool news_pending; /* a look is pending */
 
 /* ---- jobs whose endpoints may change ---------------------------------------------------------------- */
 
@@ -77,16 +79,16 @@ void pnet_launch_node_forget(const char *nspace)
     news_job_free(one);
 }
 
-/* ---- endpoints that change, because a card was swapped or moved: PMIX_FABRIC_UPDATE_ENDPOINTS -------- */
+/* ---- changed endpoints, because a card was swapped or moved: PMIX_FABRIC_UPDATE_ENDPOINTS ------------- */
 
-/* What is told of a job anew, as the infos of its event. */
+/* The changes of a job, as the infos of its event. */
 struct news_changes {
     pmix_namespace_t *job;
     pmix_info_t *infos;
     uint32_t n, room;
 };
 
-/* Of a rank {PMIX_RANK, PMIX_FABRIC_ENDPT}; of a node its array as it is. Takes the value over. */
+/* Add {PMIX_RANK, PMIX_FABRIC_ENDPT} of a rank, or the array of a node as it is. Takes the value over. */
 static pmix_status_t news_add(struct news_changes *changes, pmix_rank_t rank, pmix_value_t *value)
 {
     if (changes->n == MOST_CHANGES)
@@ -113,7 +115,7 @@ static pmix_status_t news_add(struct news_changes *changes, pmix_rank_t rank, pm
     return PMIX_SUCCESS;
 }
 
-/* As a fab_launch_put_fn(): what stands there already is no news. */
+/* A fab_launch_put_fn(): equal values are no change. */
 static pmix_status_t news_put(void *to, pmix_rank_t rank, const char *key, pmix_value_t *value)
 {
     struct news_changes *changes = to;
@@ -125,7 +127,7 @@ static pmix_status_t news_put(void *to, pmix_rank_t rank, const char *key, pmix_
     return rc == PMIX_SUCCESS ? news_add(changes, rank, value) : rc;
 }
 
-/* To the processes of the job here, each once, and to nobody's handler of everything. */
+/* Send to the processes of the job here, each once, and to no default handler. */
 static void news_raise(struct news_changes *changes)
 {
     pmix_proc_t all;
@@ -146,7 +148,7 @@ static void news_raise(struct news_changes *changes)
         PMIX_INFO_DESTRUCT(&changes->infos[i]);
 }
 
-/* Hand over each rank's endpoints, and each node's. Where the ranks are is the job's own map. */
+/* Put each rank's endpoints, and each node's. The places of the ranks are from the job's own map. */
 static pmix_status_t node_hand_over(pmix_namespace_t *job, const struct pmixfab *const *planes, uint32_t n,
                                     const struct fab_blob *blob, fab_launch_put_fn put, void *to)
 {
@@ -173,13 +175,13 @@ static void news_look_at(const struct news_job *one, const struct rundir_planes 
         return;
     pmix_status_t rc = node_hand_over(changes.job, planes->planes, planes->n, &one->blob, news_put, &changes);
     if (rc != PMIX_SUCCESS)
-        pnet_say("launch: %s: its endpoints cannot be told anew: %s", one->nspace, PMIx_Error_string(rc));
+        pnet_say("launch: %s: cannot update its endpoints: %s", one->nspace, PMIx_Error_string(rc));
     if (changes.n > 0)
         news_raise(&changes);
     fab_infos_free(changes.infos, changes.n);
 }
 
-/* All jobs where something is published, else those that were not compared yet. */
+/* All jobs after a publication, else those that were not compared yet. */
 static void news_on_look(int fd, short what, void *arg)
 {
     struct rundir_planes planes;
@@ -227,12 +229,12 @@ void pnet_launch_planes(struct rundir_planes *planes, struct fab_err *err)
     *planes = (struct rundir_planes){.of = NULL};
     if (node_snapshots == NULL &&
         rundir_snapshots_new(pnet_launch_params.rundir, &node_snapshots) == PMIXFAB_OK)
-        (void)rundir_snapshots_look(node_snapshots); /* what comes from now on is news */
+        (void)rundir_snapshots_look(node_snapshots); /* later changes are reported */
     if (node_snapshots != NULL)
         (void)rundir_planes_get(node_snapshots, planes, err);
 }
 
-/* The job was told of its endpoints, `own`: by this node's own planes. Look from now on for what changes. */
+/* The job has its endpoints, `own`: from this node's own planes. Watch for changes from now on. */
 static void news_keep(const pmix_namespace_t *job, const struct fab_blob *blob, bool own)
 {
     pnet_launch_node_forget(job->nspace);
@@ -244,7 +246,7 @@ static void news_keep(const pmix_namespace_t *job, const struct fab_blob *blob, 
     news_jobs = one;
     const char *rundir = pnet_launch_params.rundir;
     if (news_watch == NULL && dir_watch_start(rundir, news_on_change, NULL, &news_watch) != PMIXFAB_OK)
-        pnet_say("launch: %s cannot be watched: nobody is told that endpoints change", rundir);
+        pnet_say("launch: %s cannot be watched: changes of endpoints are not announced", rundir);
     if (!own)
         news_look_soon();
 }
@@ -267,7 +269,10 @@ static void node_say(const char *line)
 
 /* ---- variables -------------------------------------------------------------------------------------- */
 
-/* For all processes of the job here: the library's PMIx_server_setup_fork() sets what stands in its list. */
+/*
+ * Set a variable for all processes of the job here: the library's PMIx_server_setup_fork() sets the entries
+ * of its list.
+ */
 static pmix_status_t node_set(pmix_nspace_env_cache_t *job, const char *name, size_t length,
                               const char *value)
 {
@@ -318,18 +323,18 @@ static pmix_status_t node_environment(pmix_nspace_env_cache_t *job, const struct
 
 /* ---- information ------------------------------------------------------------------------------------ */
 
-/* What this node's own snapshot, or another blob, has said of a job stays: one job has one source here. */
+/* Information from this node's own snapshot, or from another blob, stays: one job has one source here. */
 static pmix_status_t node_tell(const char *nspace, const struct fab_blob *blob)
 {
     pmix_namespace_t *job = mca_job_find(nspace);
     struct fab_job_here here;
     struct fab_launch_told told;
     if (job == NULL || job->nprocs == 0) {
-        pnet_say("launch: %s is not registered: nothing told", nspace);
+        pnet_say("launch: %s is not registered: no launch information is set", nspace);
         return PMIX_SUCCESS;
     }
     if (mca_job_knows(job)) {
-        pnet_say("launch: %s has been told before, and that stays", nspace);
+        pnet_say("launch: %s has launch information already, which stays", nspace);
         return PMIX_SUCCESS;
     }
     pmix_status_t rc =
@@ -339,14 +344,13 @@ static pmix_status_t node_tell(const char *nspace, const struct fab_blob *blob)
     return rc;
 }
 
-/* `known`: the job has its fabric from this node's own snapshot, then it has its endpoints from there, too.
- */
+/* `known`: the job has its fabric from this node's own snapshot, so its endpoints come from there, too. */
 static pmix_status_t node_endpoints(pmix_namespace_t *job, const struct fab_blob *blob, bool known)
 {
     struct rundir_planes planes;
     struct fab_err err = {""};
     if (job->nprocs == 0) {
-        pnet_say("launch: %s is not registered: its endpoints are not told", job->nspace);
+        pnet_say("launch: %s is not registered: no endpoints are set", job->nspace);
         return PMIX_SUCCESS;
     }
     pnet_launch_planes(&planes, &err);
@@ -361,8 +365,10 @@ static pmix_status_t node_endpoints(pmix_namespace_t *job, const struct fab_blob
     return rc;
 }
 
-/* What was allocated under the name that the starter gave it: that name with the numbers of its endpoints, or
- * without such with the plane's name; then the plane, and how many endpoints each process and each node has.
+/*
+ * The allocation under the name that the starter gave: that name with the numbers of its endpoints, or
+ * without endpoints with the plane's name; then the plane, and the number of endpoints of each process and
+ * each node.
  */
 static pmix_status_t node_allocation(pmix_namespace_t *job, const struct fab_blob *blob)
 {

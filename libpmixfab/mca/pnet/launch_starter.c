@@ -1,4 +1,6 @@
-/* launch_starter.c - PMIx_server_setup_application: what the nodes of a job will need, as one blob. */
+/*
+ * launch_starter.c - PMIx_server_setup_application: the data that the nodes of a job will need, as one blob.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +19,10 @@
 
 #define MAX_PARENTS 16
 
-/* What the starter asks for. */
+/* The request of the starter. */
 struct starter_request {
     const pmix_value_t *nodes, *ranks;
-    bool envars, others, all, chosen; /* chosen: it said which of them */
+    bool envars, others, all, chosen; /* chosen: it named some of them */
     bool network, secret;
     const char *id, *plane;
     bool plane_required;
@@ -29,7 +31,7 @@ struct starter_request {
     uint32_t n_parents;
 };
 
-/* ---- what is asked for ------------------------------------------------------------------------------ */
+/* ---- the request ------------------------------------------------------------------------------------ */
 
 static pmix_status_t starter_text(const pmix_info_t *info, const char **out)
 {
@@ -65,7 +67,7 @@ static pmix_status_t starter_endpoints(const pmix_info_t *info, bool required, s
     return PMIX_SUCCESS;
 }
 
-/* The fabric manager is not asked for these: who must have one is told. */
+/* The fabric manager is not asked for these: if they are required, the request fails. */
 static bool starter_cannot(const pmix_info_t *info)
 {
     static const char *const keys[] = {PMIX_ALLOC_FABRIC_TYPE, PMIX_ALLOC_FABRIC_QOS, PMIX_ALLOC_BANDWIDTH};
@@ -138,8 +140,8 @@ static pmix_status_t starter_parse(const pmix_info_t *info, size_t n, struct sta
 /* ---- its maps --------------------------------------------------------------------------------------- */
 
 /*
- * Compressed is what begins with "blob:", NUL, "component=zlib:", NUL, "size=N:", NUL, and then has N bytes.
- * The library believes the N, and that all this is there.
+ * A compressed map begins with "blob:", NUL, "component=zlib:", NUL, "size=N:", NUL, and then has N bytes.
+ * The library trusts N, and that all of this is there.
  */
 static bool starter_map_fits(const pmix_value_t *value)
 {
@@ -154,7 +156,7 @@ static bool starter_map_fits(const pmix_value_t *value)
     return true;
 }
 
-/* The names of a map, or its lists of ranks; NULL: it has none. */
+/* Return the names of a map, or its lists of ranks; NULL: invalid. */
 static char **starter_map(const pmix_value_t *value, char **(*read)(const char *),
                           pmix_status_t (*library)(const char *, char ***))
 {
@@ -176,8 +178,7 @@ static pmix_status_t starter_maps(const struct starter_request *request, struct 
     char **ranks =
         request->ranks == NULL ? NULL : starter_map(request->ranks, fab_map_ranks, pmix_preg.parse_procs);
     int rc = nodes == NULL || ranks == NULL
-                 ? fab_fail(err, PMIXFAB_ERR_INVAL,
-                            "one of PMIX_NODE_MAP and PMIX_PROC_MAP is missing, or is no map")
+                 ? fab_fail(err, PMIXFAB_ERR_INVAL, "PMIX_NODE_MAP or PMIX_PROC_MAP is missing or invalid")
                  : fab_job_map_parse(nodes, ranks, map, err);
     fab_map_free(nodes);
     fab_map_free(ranks);
@@ -186,7 +187,7 @@ static pmix_status_t starter_maps(const struct starter_request *request, struct 
 
 /* ---- the fabric's data ------------------------------------------------------------------------------ */
 
-/* Which of the planes it is that is asked for by name. */
+/* Find the plane that is requested by name. */
 static pmix_status_t starter_plane(const struct starter_request *request, struct fab_blob *blob)
 {
     struct pmixfab_plane plane;
@@ -198,7 +199,7 @@ static pmix_status_t starter_plane(const struct starter_request *request, struct
     return request->plane_required ? PMIX_ERR_NOT_FOUND : PMIX_SUCCESS;
 }
 
-/* Parents that this server knows; its own maps say where they are. */
+/* Add the parents that this server has; their places are in its own maps. */
 static uint32_t starter_parents(const struct starter_request *request, struct fab_job_map *maps,
                                 const char **names)
 {
@@ -206,7 +207,7 @@ static uint32_t starter_parents(const struct starter_request *request, struct fa
     for (uint32_t i = 0; i < request->n_parents; i++) {
         const pmix_namespace_t *parent = mca_job_find(request->parents[i]);
         if (parent == NULL || parent->nprocs == 0)
-            pnet_say("launch: parent %s is not known here: without its data", request->parents[i]);
+            pnet_say("launch: parent %s is unknown here: its data are left out", request->parents[i]);
         else if (mca_job_map(parent, &maps[n]))
             names[n++] = request->parents[i];
         else
@@ -254,14 +255,14 @@ static pmix_status_t starter_write(pmix_namespace_t *job, const struct starter_r
         fab_job_map_free(&maps[i]);
     free((void *)blob->endpoints);
     blob->endpoints = NULL;
-    blob->planes = NULL; /* what was lent is gone */
+    blob->planes = NULL; /* the planes are released */
     blob->parents = NULL;
     return rc;
 }
 
 /* ---- the call --------------------------------------------------------------------------------------- */
 
-/* The kernel's own generator; nothing stands in for it. */
+/* Use the kernel's generator only. */
 static pmix_status_t starter_secret(struct fab_blob *blob)
 {
     ssize_t got;
@@ -277,7 +278,7 @@ static pmix_status_t starter_envars(struct fab_blob *blob)
     const char *const patterns[] = {pnet_launch_params.forward, getenv("PMIX_MCA_forward_envars")};
     for (size_t i = 0; i < 2; i++)
         if (fab_forward_wrong(patterns[i])) {
-            pnet_say("launch: \"%s\": a '*' ends a pattern, and no name has a '='", patterns[i]);
+            pnet_say("launch: \"%s\": a '*' may only end a pattern, and a name has no '='", patterns[i]);
             return PMIX_ERR_BAD_PARAM;
         }
     blob->envs = fab_forward_harvest(environ, patterns, 2, pnet_launch_params.exclude, &blob->n_envs);

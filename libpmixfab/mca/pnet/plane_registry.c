@@ -15,15 +15,15 @@ struct registration {
     struct registration *prev, *next;
     pmix_fabric_t *object;
     void *tag;
-    struct rundir_content *now;        /* what the object shows */
-    struct rundir_content *before;     /* what it showed until the last switch */
-    struct rundir_content *last_given; /* what the last register or update put in */
+    struct rundir_content *now;        /* the content that the object shows */
+    struct rundir_content *before;     /* the content until the last switch */
+    struct rundir_content *last_given; /* the content of the last register or update */
 };
 
 struct pnet_registry {
     pthread_mutex_t lock;
     char *rundir;
-    struct rundir_snapshots *snapshots; /* nobody else's: the lock covers them, too */
+    struct rundir_snapshots *snapshots; /* used here only: the lock covers them, too */
     struct registration *objects;
     struct dir_watch *watch;
     pnet_announce_fn announce;
@@ -90,7 +90,9 @@ void pnet_registry_free(struct pnet_registry *registry)
 
 /* ---- objects ---------------------------------------------------------------------------------------- */
 
-/* By its tag, else by its address. An object that its owner has moved is known by its new place from then on.
+/*
+ * Find an object by its tag, else by its address. An object that its owner has moved has its new address from
+ * then on.
  */
 static struct registration *registry_find(struct pnet_registry *registry, pmix_fabric_t *fabric)
 {
@@ -135,8 +137,7 @@ static pmix_status_t registry_choose(struct pnet_registry *registry, const struc
         return PMIX_SUCCESS;
     if (!any)
         return PMIX_ERR_UNREACH;
-    fab_fail(err, PMIXFAB_ERR_NOTFOUND, "%s: no plane that was asked for is published there",
-             registry->rundir);
+    fab_fail(err, PMIXFAB_ERR_NOTFOUND, "%s: the requested plane is not published there", registry->rundir);
     return PMIX_ERR_NOT_FOUND;
 }
 
@@ -182,14 +183,13 @@ pmix_status_t pnet_register(struct pnet_registry *registry, const pmix_info_t *d
     if (rc == PMIX_SUCCESS && fab_request_refused(&request, FAB_HEEDS_CONTENTS | FAB_HEEDS_MATRIX))
         rc = PMIX_ERR_NOT_SUPPORTED;
     if (rc != PMIX_SUCCESS) {
-        fab_fail(
-            err, PMIXFAB_ERR_INVAL,
-            "directives of a wrong type, empty, contradictory, or required and not heeded in a server's own "
-            "process");
+        fab_fail(err, PMIXFAB_ERR_INVAL,
+                 "directives of a wrong type, empty, contradictory, or required but not supported in a "
+                 "server's own process");
         return rc;
     }
     pthread_mutex_lock(&registry->lock);
-    /* The owner began anew with a place that it had never deregistered. */
+    /* The owner reuses an object that it never deregistered. */
     struct registration *old = registry_find(registry, fabric);
     if (old != NULL)
         free_registration(registry, old);
@@ -215,7 +215,7 @@ static pmix_status_t update_locked(struct pnet_registry *registry, struct regist
         return PMIX_ERR_UNREACH;
     if (newest == NULL) {
         fab_fail(err, PMIXFAB_ERR_NOTFOUND, "plane %s: %s", name,
-                 gone ? "is no more" : "its snapshot is missing or cannot be read");
+                 gone ? "no longer exists" : "its snapshot is missing or cannot be read");
         return gone ? PMIX_ERR_NOT_FOUND : PMIX_ERR_UNREACH;
     }
     struct rundir_content *now = r->now, *before = r->before, *last_given = r->last_given;
@@ -242,7 +242,7 @@ pmix_status_t pnet_update(struct pnet_registry *registry, pmix_fabric_t *fabric,
     pthread_mutex_lock(&registry->lock);
     struct registration *r = registry_find(registry, fabric);
     if (r == NULL)
-        fab_fail(err, PMIXFAB_ERR_INVAL, "not an object that was registered here");
+        fab_fail(err, PMIXFAB_ERR_INVAL, "the object is not registered here");
     else
         rc = update_locked(registry, r, err);
     pthread_mutex_unlock(&registry->lock);
@@ -268,13 +268,13 @@ pmix_status_t pnet_deregister(struct pnet_registry *registry, pmix_fabric_t *fab
     return r == NULL ? PMIX_ERR_BAD_PARAM : PMIX_SUCCESS;
 }
 
-/* ---- news ------------------------------------------------------------------------------------------- */
+/* ---- changes ----------------------------------------------------------------------------------------- */
 
-/* Show the newest content in an object. PMIXFAB_ERR_NOMEM: it stays as it was. */
+/* Show the newest content in an object. PMIXFAB_ERR_NOMEM: it is unchanged. */
 static int switch_object(struct registration *r, struct rundir_content *content)
 {
     if (r->now == content)
-        return PMIXFAB_OK; /* its owner was faster, with an update */
+        return PMIXFAB_OK; /* its owner has updated it already */
     int rc = rundir_content_use(content);
     if (rc != PMIXFAB_OK)
         return rc;
@@ -325,15 +325,14 @@ int pnet_next(struct pnet_registry *registry, struct pnet_news *out)
     return step.n > 0 && out->changes == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
 }
 
-/* Everything that is new, until nothing is: a generation may be published while another is announced. */
+/* Handle all changes, until there is none: a generation may be published while another is announced. */
 static bool bring_news(struct dir_watch *watch, void *cbdata)
 {
     struct pnet_registry *registry = cbdata;
     struct pnet_news news = {.n = 1};
     while (news.n > 0 && !dir_watch_stopping(watch)) {
         if (pnet_next(registry, &news) != PMIXFAB_OK)
-            fab_log(PMIXFAB_LOG_ERROR, "%s: a new generation is there, but no memory for its events",
-                    registry->rundir);
+            fab_log(PMIXFAB_LOG_ERROR, "%s: no memory for the events of a new generation", registry->rundir);
         for (uint32_t i = 0; i < news.n && !dir_watch_stopping(watch); i++)
             registry->announce(news.pending, &news.changes[i], registry->cbdata);
         free(news.changes);

@@ -2,7 +2,7 @@
  * pnet_component.c - the PMIx component pnet/fabricd: a scheduler's own fabric calls, answered in its process
  * from the run directory of the fabricd on its host, the inventory of nodes, and launch information.
  *
- * What is answered where, and why not everywhere: docs/design/component.md.
+ * Which calls are answered where, and why: docs/design/component.md.
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -38,17 +38,18 @@ static void component_on_log(enum pmixfab_level level, const char *line, void *c
     pnet_say("%s", line);
 }
 
-/* ---- events -----------------------------------------------------------------------------------------
+/*
+ * ---- events -----------------------------------------------------------------------------------------
  *
- * Fabric events to the handlers of this process: the chain of handlers is started from here with its own
- * final callback, not by PMIx_Notify_event(), as docs/design/component.md explains under "News".
+ * Fabric events for the handlers of this process: the chain of handlers is started here with its own final
+ * callback, not by PMIx_Notify_event(); the reason is in docs/design/component.md, "News".
  */
 
 static pthread_mutex_t announce_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t announce_changed = PTHREAD_COND_INITIALIZER;
 static bool announce_stopped;
 
-/* One event on its way through the handlers. */
+/* One event in the chain of handlers. */
 struct announcement {
     pmix_event_t start;
     pmix_event_chain_t chain;
@@ -111,8 +112,10 @@ static void announce_on_start(int fd, short what, void *arg)
     pmix_invoke_local_event_hdlr(&a->chain);
 }
 
-/* Raise PMIX_FABRIC_UPDATE_PENDING or PMIX_FABRIC_UPDATED and wait for the handlers. Not on the library's
- * thread. */
+/*
+ * Raise PMIX_FABRIC_UPDATE_PENDING or PMIX_FABRIC_UPDATED and wait for the handlers. Not on the library's
+ * thread.
+ */
 static void announce(bool pending, const struct order_change *change, void *cbdata)
 {
     struct announcement *a = announcement_new(pending, change);
@@ -130,13 +133,12 @@ static void announce(bool pending, const struct order_change *change, void *cbda
     }
     bool finished = a->finished;
     pthread_mutex_unlock(&announce_lock);
-    /* One that a handler still has stays its: it may yet come back. Only the end of the library leads here.
-     */
+    /* A handler may still return, so do not free its event; this happens only at the end of the library. */
     if (finished)
         announcement_free(a);
 }
 
-/* Announcements may be made from here on; or none is waited for any more. */
+/* Allow announcements from now on; or stop waiting for any. */
 static void announce_allow(bool allowed)
 {
     pthread_mutex_lock(&announce_lock);
@@ -145,7 +147,7 @@ static void announce_allow(bool allowed)
     pthread_mutex_unlock(&announce_lock);
 }
 
-/* ---- who asks --------------------------------------------------------------------------------------- */
+/* ---- callers ---------------------------------------------------------------------------------------- */
 
 enum caller {
     CALLER_WAITS,   /* PMIx_Fabric_register of this process: the library waits for its own callback */
@@ -153,8 +155,11 @@ enum caller {
     CALLER_REMOTE   /* a tool's or client's request, on the library's thread */
 };
 
-/* A callback of the host's: it called the non-blocking function. One of the library's comes with one of its
- * objects: the blocking function's pmix_cb_t of this very fabric, or a remote request's. */
+/*
+ * Find the kind of caller. A callback in the host program: it called the non-blocking function. A callback in
+ * the library comes with one of its objects: the blocking function's pmix_cb_t of this very fabric, or a
+ * remote request's.
+ */
 static enum caller component_caller(const pmix_fabric_t *fabric, pmix_op_cbfunc_t cbfunc, void *cbdata)
 {
     Dl_info library, callback;
@@ -173,7 +178,7 @@ static enum caller component_caller(const pmix_fabric_t *fabric, pmix_op_cbfunc_
 
 /* ---- the three calls -------------------------------------------------------------------------------- */
 
-/* After the callback it is PMIX_SUCCESS, for which the library does not lengthen its list. */
+/* After the callback return PMIX_SUCCESS, for which the library does not extend its list. */
 static pmix_status_t component_finish(enum caller caller, pmix_status_t status, pmix_op_cbfunc_t cbfunc,
                                       void *cbdata)
 {
@@ -188,7 +193,8 @@ static pmix_status_t register_fabric(pmix_fabric_t *fabric, const pmix_info_t di
 {
     struct fab_err err = {""};
     if (!PMIX_PEER_IS_SCHEDULER(pmix_globals.mypeer)) {
-        pnet_say("register: not the scheduler, so nobody would say when the object ends: declined");
+        pnet_say("register: declined: this process is not the scheduler, so the end of the object would not "
+                 "be reported");
         return PMIX_ERR_TAKE_NEXT_OPTION;
     }
     enum caller caller = component_caller(fabric, cbfunc, cbdata);
@@ -196,7 +202,7 @@ static pmix_status_t register_fabric(pmix_fabric_t *fabric, const pmix_info_t di
         pnet_say("register: from another process: left to the host");
         return PMIX_ERR_TAKE_NEXT_OPTION;
     }
-    /* What the object's module will point at: by it the library finds this component at an update. */
+    /* The later content of the object's module: by it the library finds this component at an update. */
     pmix_pnet_fabric_t *tag = calloc(1, sizeof(*tag));
     pmix_status_t rc =
         tag == NULL ? PMIX_ERR_NOMEM : pnet_register(registry, directives, ndirs, fabric, tag, &err);
@@ -209,13 +215,13 @@ static pmix_status_t register_fabric(pmix_fabric_t *fabric, const pmix_info_t di
     }
     free(tag);
     pnet_say("register: %s: declined", err.text);
-    /* Where nobody else will be asked, the caller is told the reason instead of "not supported". */
+    /* If no other function will be tried, return the reason to the caller instead of "not supported". */
     if (rc != PMIX_ERR_UNREACH && caller == CALLER_WAITS && pmix_host_server.fabric == NULL)
         return component_finish(caller, rc, cbfunc, cbdata);
     return PMIX_ERR_TAKE_NEXT_OPTION;
 }
 
-/* Never PMIX_SUCCESS: the library would wait for a callback. Its global lock is held here. */
+/* Never return PMIX_SUCCESS: the library would wait for a callback. Its global lock is held here. */
 static pmix_status_t update_fabric(pmix_fabric_t *fabric)
 {
     struct fab_err err = {""};
@@ -232,16 +238,17 @@ static pmix_status_t deregister_fabric(pmix_fabric_t *fabric)
     return pnet_deregister(registry, fabric);
 }
 
-/* ---- inventory --------------------------------------------------------------------------------------
+/*
+ * ---- inventory --------------------------------------------------------------------------------------
  *
- * In every server: nodes collect, and whoever gets what they collected delivers. Both run on the library's
- * thread. Anything but PMIX_SUCCESS would be the caller's status instead of what other components have to
- * say, so there is nothing else: why there is no inventory is in the log.
+ * In every server: nodes collect, and the receiver of the collected inventories delivers. Both run on the
+ * library's thread. Any status but PMIX_SUCCESS would replace the results of other components, so it is the
+ * only one; the reason for a missing inventory is in the log.
  */
 
 #define INVENTORY_SECONDS     10
 #define INVENTORY_MAX_SECONDS 600
-#define INVENTORY_MAX_DEPTH   4 /* of arrays of infos in each other */
+#define INVENTORY_MAX_DEPTH   4 /* of nested arrays of infos */
 
 static struct pnet_inventory_params inventory_params; /* the component's parameters; the library's memory */
 
@@ -268,7 +275,7 @@ static pmix_status_t inventory_collect(pmix_info_t directives[], size_t ndirs, p
     void *bytes;
     pmix_byte_object_t object;
     if (wanted.host == NULL || pnet_inspect(&wanted, &bytes, &object.size, &err) != PMIXFAB_OK) {
-        fab_log(PMIXFAB_LOG_INFO, "%s", err.text[0] != '\0' ? err.text : "inventory: of a host without name");
+        fab_log(PMIXFAB_LOG_INFO, "%s", err.text[0] != '\0' ? err.text : "inventory: the host has no name");
         return PMIX_SUCCESS;
     }
     object.bytes = bytes;
@@ -302,7 +309,7 @@ static void take_inventory_value(const pmix_value_t *value)
     }
 }
 
-/* A host that collects from many nodes puts what each of them said into an array, or an array of arrays. */
+/* A host that collects from many nodes puts the result of each into an array, or an array of arrays. */
 static void search_infos(const pmix_info_t *info, size_t n, unsigned depth)
 {
     for (size_t i = 0; info != NULL && i < n; i++) {
@@ -339,13 +346,13 @@ static pmix_status_t component_init(void)
     return PMIX_SUCCESS;
 }
 
-/* The library's thread stands still by now: what waits for a handler is told to give up. */
+/* The library's thread does not run any more: waiting handlers are given up. */
 static void component_finalize(void)
 {
     announce_allow(false);
     pnet_registry_free(registry);
     registry = NULL;
-    pnet_send_stop(&sender); /* what fabricd has not taken is dropped */
+    pnet_send_stop(&sender); /* deliveries that fabricd has not read are dropped */
     pnet_launch_stop();
     pmixfab_set_log(NULL, NULL);
 }
@@ -374,7 +381,10 @@ static void add_parameter(const char *name, const char *what, pmix_mca_base_var_
     mca_parameter("pnet", name, what, type, storage);
 }
 
-/* The program that was installed with this component, which a link in another folder may lead to. */
+/*
+ * Return the path of the program that was installed with this component, which may be reached by a link in
+ * another folder.
+ */
 static const char *installed_program(void)
 {
     static char program[2 * PATH_MAX];
@@ -391,21 +401,19 @@ static void register_launch_parameters(void)
 {
     pnet_launch_params = (struct pnet_launch_params){
         .coordinates = "single", .launch = true, .seconds = PNET_ENDPOINTS_SECONDS};
-    add_parameter(
-        "launch",
-        "Hand the fabric's launch information to the nodes of a job, and tell it where a node has no "
-        "snapshot of its own",
-        PMIX_MCA_BASE_VAR_TYPE_BOOL, &pnet_launch_params.launch);
-    add_parameter("endpoints_deadline", "Seconds in which fabricd has to answer for a job's endpoints",
+    add_parameter("launch",
+                  "Send the fabric's launch information to the nodes of a job, and set it on nodes without a "
+                  "snapshot of their own",
+                  PMIX_MCA_BASE_VAR_TYPE_BOOL, &pnet_launch_params.launch);
+    add_parameter("endpoints_deadline", "Deadline for fabricd's answer about a job's endpoints, seconds",
                   PMIX_MCA_BASE_VAR_TYPE_INT, &pnet_launch_params.seconds);
-    add_parameter("coordinates", "As pmdl_fabricd_coordinates, where a node has no snapshot of its own",
+    add_parameter("coordinates", "As pmdl_fabricd_coordinates, on nodes without a snapshot of their own",
                   PMIX_MCA_BASE_VAR_TYPE_STRING, &pnet_launch_params.coordinates);
-    add_parameter(
-        "forward_envars",
-        "Variables of the starter's environment that its jobs get: names divided by ';', a '?' for any "
-        "character, a '*' at the end for any rest",
-        PMIX_MCA_BASE_VAR_TYPE_STRING, &pnet_launch_params.forward);
-    add_parameter("exclude_envars", "Likewise those of them that jobs do not get",
+    add_parameter("forward_envars",
+                  "Variables of the starter's environment for its jobs: names separated by ';', a '?' for "
+                  "any character, a '*' at the end for any rest",
+                  PMIX_MCA_BASE_VAR_TYPE_STRING, &pnet_launch_params.forward);
+    add_parameter("exclude_envars", "Likewise, variables that are excluded from these",
                   PMIX_MCA_BASE_VAR_TYPE_STRING, &pnet_launch_params.exclude);
 }
 
@@ -418,11 +426,11 @@ static int component_register(void)
         .program = installed_program(), .probes = "", .seconds = INVENTORY_SECONDS};
     add_parameter("rundir", "Run directory of the fabricd on this host", PMIX_MCA_BASE_VAR_TYPE_STRING,
                   &rundir);
-    add_parameter("program", "The program fabricd, which looks and delivers for PMIx's inventory calls",
+    add_parameter("program", "The program fabricd, which collects and delivers for PMIx's inventory calls",
                   PMIX_MCA_BASE_VAR_TYPE_STRING, &inventory_params.program);
-    add_parameter("probes", "NAME[:ARG],... that it looks with (default: all of this host)",
+    add_parameter("probes", "Probes that it uses, NAME[:ARG],... (default: all of this host)",
                   PMIX_MCA_BASE_VAR_TYPE_STRING, &inventory_params.probes);
-    add_parameter("inventory_deadline", "Seconds that it may take", PMIX_MCA_BASE_VAR_TYPE_INT,
+    add_parameter("inventory_deadline", "Deadline for an inventory, seconds", PMIX_MCA_BASE_VAR_TYPE_INT,
                   &inventory_params.seconds);
     register_launch_parameters();
     return PMIX_SUCCESS;

@@ -1,8 +1,7 @@
 /*
- * pnet_component.h - what the files of the component share.
- * The room pnet is the component of the PMIx library: registered objects and their watcher, the inventory of
- * nodes, and launch information. What needs none of the library's private headers: plane_registry.h,
- * inventory_child.h.
+ * pnet_component.h - shared by the files of the component. The room pnet is the component of the PMIx
+ * library: registered objects and their watcher, the inventory of nodes, and launch information. Parts
+ * without the library's private headers: plane_registry.h, inventory_child.h.
  */
 #ifndef FAB_MCA_PNET_PNET_COMPONENT_H
 #define FAB_MCA_PNET_PNET_COMPONENT_H
@@ -25,51 +24,57 @@
         pmix_output_verbose(2, pmix_pnet_base_framework.framework_output, "pnet:fabricd: " __VA_ARGS__);     \
     } while (0)
 
-/* ---- launch_*.c: what a job's starter hands out, and what its nodes do with that (docs/design/launch.md)
- * ---- */
+/*
+ * ---- launch_*.c: launch information of a job's starter, and its use on the nodes (docs/design/launch.md)
+ * ----
+ */
 
 #define PNET_ENDPOINTS_SECONDS 3
 
-/* What an operator may set. */
+/* The settings of an operator. */
 struct pnet_launch_params {
     const char *rundir;
-    const char *coordinates; /* as the component pmdl's */
-    const char *forward;     /* patterns of variables of the environment that jobs get along */
-    const char *exclude;     /* and of those that they do not */
-    int seconds;             /* that the pools of endpoints may take to answer */
-    bool launch; /* the fabric's data is handed out, and told where the node itself knows nothing */
+    const char *coordinates; /* as for the component pmdl */
+    const char *forward;     /* patterns of environment variables that jobs get */
+    const char *exclude;     /* and of those that jobs do not get */
+    int seconds;             /* deadline for the pools of endpoints */
+    bool launch;             /* send the fabric's data, and set it on nodes without their own */
 };
 extern struct pnet_launch_params pnet_launch_params;
 
 /* PMIx_server_setup_application: append a blob to the list. */
 pmix_status_t pnet_launch_allocate(pmix_namespace_t *job, pmix_info_t *info, size_t n, pmix_list_t *list);
 
-/* PMIx_server_setup_local_support: what the blobs among these are for. */
+/* PMIx_server_setup_local_support: use the blobs among these. */
 pmix_status_t pnet_launch_set_up(pmix_nspace_env_cache_t *job, pmix_info_t *info, size_t n);
 
-/* PMIx_server_deregister_nspace: give back what the job has. */
+/* PMIx_server_deregister_nspace: release the job's endpoints. */
 void pnet_launch_end(pmix_namespace_t *job);
 
-/* The library's thread stands still. */
+/* The library's thread does not run any more. */
 void pnet_launch_stop(void);
 
-/* Endpoints that a starter asks for. */
+/* Endpoints that a starter requests. */
 struct pnet_endpoints_wanted {
     uint32_t per_process, per_node;
     bool required;
 };
 
-/* Into the blob, whose planes are open; an array that is to be freed. Nothing where none can be had and none
- * is required. err says why not. */
+/*
+ * Take endpoints into the blob, whose planes are open, as an array to be freed. None is an error only if they
+ * are required; err has the reason.
+ */
 pmix_status_t pnet_launch_endpoints(pmix_namespace_t *job, const struct pnet_endpoints_wanted *wanted,
                                     const struct fab_job_map *map, struct fab_blob *blob,
                                     struct fab_err *err);
 
-/* What this node itself knows; planes->of stays NULL without memory. Locked until rundir_planes_put(). The
- * library's thread. */
+/*
+ * Get this node's own planes; planes->of stays NULL without memory. Locked until rundir_planes_put(). On the
+ * library's thread.
+ */
 void pnet_launch_planes(struct rundir_planes *planes, struct fab_err *err);
 
-/* What a node keeps of a job; of all jobs. */
+/* Drop a node's data of a job; of all jobs. */
 void pnet_launch_node_forget(const char *nspace);
 void pnet_launch_node_stop(void);
 

@@ -8,7 +8,7 @@
 #include "pmix/answers/keys.h"
 #include "pmix/answers/plane_memory.h"
 
-/* The library calls it when it has packed the answer. */
+/* Called by the PMIx library after it has packed the answer. */
 static void pmix_answer_free(void *cbdata)
 {
     struct fab_answered *answered = cbdata;
@@ -30,17 +30,17 @@ void fab_answer_send(struct fab_answered *answered, pmix_info_cbfunc_t cbfunc, v
     cbfunc(PMIX_SUCCESS, kept->info, kept->n, cbdata, pmix_answer_free, kept);
 }
 
-/* What PMIX_FABRIC_CONSTRUCT puts there and, from 6.1 on, PMIx_Fabric_construct(). */
+/* The index that PMIX_FABRIC_CONSTRUCT and, from 6.1 on, PMIx_Fabric_construct() set. */
 static bool is_no_index(size_t index)
 {
     return index == 0 || index == SIZE_MAX;
 }
 
 /*
- * The library leaves that in pmix_fabric_t's index whatever we tell it, and an update asks for it: it means
- * the one plane that this caller was given. Of whom nothing is known (fabricd began anew, and the caller is
- * another server's) it can mean one plane only where there is only one. PMIX_ERR_BAD_PARAM: it may mean
- * several.
+ * Find the plane for an update with index 0. The PMIx library leaves 0 in pmix_fabric_t's index whatever the
+ * answer contains, and an update sends it: it means the one plane that this caller was given. For an unknown
+ * caller (fabricd restarted, and the caller is another server's) it is clear only if there is one plane.
+ * PMIX_ERR_BAD_PARAM: it may mean several.
  */
 static pmix_status_t plane_for_request(const struct fab_answer_set *set, pmix_fabric_operation_t op,
                                        const struct fab_request *request, const pmix_proc_t *requestor,
@@ -57,7 +57,7 @@ static pmix_status_t plane_for_request(const struct fab_answer_set *set, pmix_fa
     return *plane == NULL ? PMIX_ERR_NOT_FOUND : PMIX_SUCCESS;
 }
 
-/* A directive may ask for the devices: one element more, that holds them all. */
+/* A directive may request the devices: one more element, which holds them all. */
 static pmix_status_t append_devices(const struct fab_answer_plane *plane, const struct fab_request *request,
                                     struct fab_answered *answer)
 {
@@ -110,7 +110,7 @@ void fab_answer_fabric(const struct fab_answer_set *set, const pmix_proc_t *requ
     out->status = rc;
 }
 
-/* PMIX_SUCCESS: something is asked for, and not so much that the answer would be a danger. */
+/* Return PMIX_SUCCESS if something is requested, and the answer cannot become too large. */
 static pmix_status_t count_keys(const pmix_query_t *queries, size_t n, size_t *count)
 {
     size_t large = 0;
@@ -138,7 +138,7 @@ pmix_status_t fab_answer_check(const pmix_query_t *queries, size_t n)
     return rc;
 }
 
-/* All keys or none: an answer that lacks what was asked for would be taken for the whole. */
+/* Answer all keys or none: a partial answer would be taken for the whole. */
 static pmix_status_t answer_all(const struct fab_answer_set *set, const pmix_query_t *queries, size_t n,
                                 struct fab_answered *answer)
 {

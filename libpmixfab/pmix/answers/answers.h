@@ -1,6 +1,6 @@
 /*
- * answers.h - what is answered to fabric requests and queries, from a set of planes. The room answers is for
- * whoever has snapshots and a PMIx server: fabricd, and the component in another's process.
+ * answers.h - answers to fabric requests and queries from a set of planes. The room answers is for every
+ * process with snapshots and a PMIx server: fabricd, and the component in another process.
  */
 #ifndef FAB_PMIX_ANSWERS_ANSWERS_H
 #define FAB_PMIX_ANSWERS_ANSWERS_H
@@ -10,8 +10,8 @@
 
 #include "pmixfab.h"
 
-#define ANSWERS_MAX_KEYS  1024 /* of one query; more get PMIX_ERR_OUT_OF_RESOURCE */
-#define ANSWERS_MAX_LARGE 32   /* of them those whose answers may be large */
+#define ANSWERS_MAX_KEYS  1024 /* keys of one query; more get PMIX_ERR_OUT_OF_RESOURCE */
+#define ANSWERS_MAX_LARGE 32   /* of them, keys with possibly large answers */
 
 struct fab_answer_plane {
     const struct pmixfab *fab;
@@ -19,33 +19,36 @@ struct fab_answer_plane {
     const char *path; /* of its file */
 };
 
-/* What there is to answer from. Lent. */
+/* The data for answers. Borrowed. */
 struct fab_answer_set {
     const struct fab_answer_plane *planes; /* by index */
     uint32_t n;
-    int stale;        /* PMIXFAB_KEY_STALE: 1 or 0; -1: not known */
-    bool with_bytes;  /* callers may be on other hosts, which cannot map files: answers hold the snapshot */
-    const char *host; /* whom a question is about that asks for a node's and names none; NULL: the system's */
+    int stale;        /* PMIXFAB_KEY_STALE: 1 or 0; -1: unknown */
+    bool with_bytes;  /* callers may be on other hosts and cannot map files: answers hold the snapshot */
+    const char *host; /* the host of requests for a node that name none; NULL: the system's host name */
 };
 
-/* An answer that holds nothing of the set. */
+/* An answer that is independent of the set. */
 struct fab_answered {
     pmix_status_t status;
-    pmix_info_t *info; /* these are free()d by fab_answer_send() */
+    pmix_info_t *info; /* fab_answer_send() frees these with free() */
     size_t n, allocated;
 };
 
-/* Fabric requests are noted down by requestor (plane_memory.h): one of these at a time. */
+/*
+ * Answer. The requestor of a fabric request is recorded (plane_memory.h): call this from one thread at a
+ * time.
+ */
 void fab_answer_fabric(const struct fab_answer_set *set, const pmix_proc_t *requestor,
                        pmix_fabric_operation_t op, const pmix_info_t directives[], size_t n,
                        struct fab_answered *out);
 void fab_answer_query(const struct fab_answer_set *set, const pmix_query_t *queries, size_t n,
                       struct fab_answered *out);
 
-/* The error of questions that are refused whatever is served; else PMIX_SUCCESS. */
+/* Return the error of a query that is rejected for any set of planes, else PMIX_SUCCESS. */
 pmix_status_t fab_answer_check(const pmix_query_t *queries, size_t n);
 
-/* Calls back, once, and at once. The answer belongs to the caller's library then. */
+/* Call the callback, once and at once. The caller's library then owns the answer. */
 void fab_answer_send(struct fab_answered *answered, pmix_info_cbfunc_t cbfunc, void *cbdata);
 
 #endif

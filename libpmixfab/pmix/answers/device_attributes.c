@@ -1,4 +1,4 @@
-/* device_attributes.c - what is known of one device, attribute by attribute. */
+/* device_attributes.c - the attributes of one device. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "pmix/answers/value.h"
 #include "topo/snapshot/reader.h"
 
-#define ETHERNET_ID "ipv4://" /* before the MAC, in the id of what is no RDMA device */
+#define ETHERNET_ID "ipv4://" /* before the MAC, in the id of a device that is not RDMA */
 
 struct known {
     const struct pmixfab *fab;
@@ -16,7 +16,7 @@ struct known {
     struct pmixfab_device device;
 };
 
-/* ---- as the snapshot has it ---------------------------------------------------------------------------- */
+/* ---- from the snapshot's members ----------------------------------------------------------------------- */
 
 static pmix_status_t get_id(const struct known *known, pmix_value_t *value)
 {
@@ -51,7 +51,7 @@ static pmix_status_t get_switch(const struct known *known, pmix_value_t *value)
 {
     struct pmixfab_switch one;
     if (pmixfab_switch(known->fab, known->device.switch_index, &one) != PMIXFAB_OK)
-        return PMIX_ERR_NOT_FOUND; /* cabled to another device, or to nothing */
+        return PMIX_ERR_NOT_FOUND; /* cabled to another device, or without cable */
     return fab_value_string(value, one.id);
 }
 
@@ -63,7 +63,7 @@ static pmix_status_t get_seen(const struct known *known, pmix_value_t *value)
     return words[seen] == NULL ? PMIX_ERR_NOT_FOUND : fab_value_string(value, words[seen]);
 }
 
-/* ---- as somebody said it ------------------------------------------------------------------------------- */
+/* ---- from facts -------------------------------------------------------------------------------------- */
 
 static const char *attribute_fact(const struct known *known, const char *kind)
 {
@@ -75,7 +75,7 @@ static pmix_status_t text_value(const char *text, pmix_value_t *value)
     return text == NULL || text[0] == '\0' ? PMIX_ERR_NOT_FOUND : fab_value_string(value, text);
 }
 
-/* Decimal, times `unit`. What is no number, 0, or more than a size_t is not known. */
+/* Make a decimal number, times `unit`. Another text, 0, or more than a size_t counts as unknown. */
 static pmix_status_t number_value(const char *text, size_t unit, pmix_value_t *value)
 {
     char *end;
@@ -88,7 +88,7 @@ static pmix_status_t number_value(const char *text, size_t unit, pmix_value_t *v
     return fab_value_number(value, PMIX_SIZE, number * unit);
 }
 
-/* The standard wants it to be there. That of the plane is that of what the sweep saw there. */
+/* The standard requires it. The plane's vendor is that of the sweep. */
 static pmix_status_t get_vendor(const struct known *known, pmix_value_t *value)
 {
     const char *vendor = attribute_fact(known, "vendor");
@@ -97,14 +97,14 @@ static pmix_status_t get_vendor(const struct known *known, pmix_value_t *value)
     return fab_value_string(value, vendor != NULL && vendor[0] != '\0' ? vendor : "unknown");
 }
 
-/* The vendor's number of the product; where nobody knows that, of the vendor itself. */
+/* The vendor's number of the product; if it is unknown, the number of the vendor. */
 static pmix_status_t get_vendor_id(const struct known *known, pmix_value_t *value)
 {
     const char *part = attribute_fact(known, "part-id");
     return text_value(part != NULL ? part : attribute_fact(known, "vendor-id"), value);
 }
 
-/* The standard wants it to be there. What has a PCI address is on that bus, whoever named it. */
+/* The standard requires it. A device with a PCI address is on that bus, whatever the source. */
 static pmix_status_t get_bus(const struct known *known, pmix_value_t *value)
 {
     const char *bus = attribute_fact(known, "bus");
@@ -138,7 +138,7 @@ static pmix_status_t get_state(const struct known *known, pmix_value_t *value)
     return PMIX_SUCCESS;
 }
 
-/* A sweep sees InfiniBand only; of an RDMA device that only its host knows the host must say it. */
+/* A sweep sees InfiniBand only; the type of an RDMA device known from its host comes from the host. */
 static const char *type_of(const struct known *known)
 {
     const char *type = attribute_fact(known, "type");
@@ -165,7 +165,7 @@ static pmix_status_t get_address(const struct known *known, pmix_value_t *value)
             mac = known->device.id + strlen(ETHERNET_ID);
         return text_value(mac, value);
     }
-    if (guid != NULL) /* also of a port that goes by another one here */
+    if (guid != NULL) /* also for a port that goes by another GUID here */
         return text_value(guid, value);
     if (known->device.port_guid == 0)
         return text_value(mac, value);
@@ -173,9 +173,11 @@ static pmix_status_t get_address(const struct known *known, pmix_value_t *value)
     return fab_value_string(value, text);
 }
 
-/* ---- all of them --------------------------------------------------------------------------------------- */
+/*
+ * ---- all attributes --------------------------------------------------------------------------------------
+ */
 
-/* A field of struct known, a fact as it was said, or what get() makes of several. */
+/* A field of struct known, the text of a fact, or a value that get() makes. */
 #define FIELD(type, field)                                                                                   \
     FAB_FIELD_TYPE(type, ((struct known *)NULL)->field), offsetof(struct known, field), NULL, NULL
 #define FACT(kind) PMIX_STRING, 0, (kind), NULL
@@ -189,7 +191,7 @@ static const struct attribute {
 } attributes[] = {
     {PMIX_DEVICE_ID, MADE(get_id)}, /* the standard: the first element */
     {PMIX_HOSTNAME, FIELD(PMIX_STRING, device.host)},
-    {PMIX_NODEID, MADE(get_nodeid)}, /* as a qualifier names it: in this plane */
+    {PMIX_NODEID, MADE(get_nodeid)}, /* as in a qualifier: within this plane */
     {PMIX_FABRIC_DEVICE_NAME, FIELD(PMIX_STRING, device.name)},
     {PMIX_FABRIC_DEVICE_VENDOR, MADE(get_vendor)},
     {PMIX_FABRIC_DEVICE_VENDORID, MADE(get_vendor_id)},
@@ -204,7 +206,7 @@ static const struct attribute {
     {PMIX_FABRIC_DEVICE_SPEED, MADE(get_speed)},
     {PMIX_FABRIC_DEVICE_STATE, MADE(get_state)},
     {PMIX_FABRIC_DEVICE_TYPE, MADE(get_type)},
-    {PMIX_FABRIC_PLANE, FIELD(PMIX_STRING, plane.name)}, /* the plane that the index is of */
+    {PMIX_FABRIC_PLANE, FIELD(PMIX_STRING, plane.name)}, /* the plane that the index belongs to */
     {PMIX_FABRIC_SWITCH, MADE(get_switch)},
     {PMIXFAB_KEY_SEEN, MADE(get_seen)},
 };
@@ -248,7 +250,7 @@ pmix_status_t fab_device_attribute(const struct pmixfab *fab, uint32_t index, co
     return rc == PMIX_SUCCESS ? PMIX_ERR_NOT_FOUND : rc;
 }
 
-/* What the standard has in every description of a device. */
+/* Return whether the standard requires the key in every description of a device. */
 static bool attribute_is_required(const char *key)
 {
     static const char *const keys[] = {PMIX_DEVICE_ID,

@@ -26,7 +26,7 @@ static bool named_range(const struct pmixfab *fab, const char *host, struct fab_
     return false;
 }
 
-/* Where the devices can be that are asked for; false: nowhere. */
+/* Find the range of devices that a request can match; return false if it is empty. */
 static bool device_index_range(const struct pmixfab *fab, const struct fab_request *request,
                                struct fab_device_walk *walk)
 {

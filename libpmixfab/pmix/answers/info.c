@@ -9,7 +9,7 @@ struct shown_plane {
     struct pmixfab_plane plane;
 };
 
-/* Fills in value->type and its data; what it points at is malloc'ed. */
+/* Sets value->type and the data, which are from malloc(). */
 typedef pmix_status_t (*value_fn)(const struct shown_plane *shown, pmix_value_t *value);
 
 static bool info_is_physical(const struct shown_plane *shown)
@@ -78,7 +78,7 @@ static pmix_status_t value_snapshot(const struct shown_plane *shown, pmix_value_
     return PMIX_SUCCESS;
 }
 
-/* A field of struct shown_plane, or what fn() makes of it. */
+/* A field of struct shown_plane, or a value that fn() makes. */
 #define FIELD(type, field)                                                                                   \
     FAB_FIELD_TYPE(type, ((struct shown_plane *)NULL)->field), offsetof(struct shown_plane, field), NULL
 #define MADE(fn) PMIX_UNDEF, 0, (fn)
@@ -101,7 +101,7 @@ static const struct plane_key {
     {PMIXFAB_KEY_GENERATION, FIELD(PMIX_UINT64, plane.generation)},
     {FAB_KEY_PUBLISHED, FIELD(PMIX_INT64, plane.published)},
     {PMIXFAB_KEY_SNAPSHOT_PATH, MADE(value_path)},
-    {PMIXFAB_KEY_SNAPSHOT, MADE(value_snapshot)}, /* the last: it is the one that may be left out */
+    {PMIXFAB_KEY_SNAPSHOT, MADE(value_snapshot)}, /* the last, because it may be left out */
 };
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
 
@@ -150,7 +150,7 @@ pmix_status_t fab_info_all(const struct fab_info_source *source, int with_bytes,
             return rc;
         }
     }
-    array[count - 1].flags |= PMIX_INFO_ARRAY_END; /* vendor and the like are always there: count > 0 */
+    array[count - 1].flags |= PMIX_INFO_ARRAY_END; /* vendor and other keys are always present: count > 0 */
     *info = array;
     *n = count;
     return PMIX_SUCCESS;

@@ -8,7 +8,7 @@
 #include "pmix/answers/device.h"
 #include "topo/model/host_name.h"
 
-/* A question, and the planes it is about: the default one first, then by index. */
+/* A request, and the planes that it concerns: the default one first, then by index. */
 struct question {
     const char *key;
     struct fab_request request;
@@ -55,7 +55,7 @@ static struct fab_info_source source_of(const struct question *q, uint32_t i)
 
 /* ---- planes and switches ----------------------------------------------------------------------------- */
 
-/* PMIX_FABRIC_PLANE: as a key, the names of all planes; of one that is picked out in some way, its name. */
+/* PMIX_FABRIC_PLANE: without a selected plane the names of all planes, else the plane's name. */
 static pmix_status_t get_planes(const struct question *q, pmix_value_t *value)
 {
     if (!fab_request_empty(&q->request))
@@ -84,7 +84,7 @@ static pmix_status_t get_switches(const struct question *q, pmix_value_t *value)
     return rc;
 }
 
-/* Of the daemon as a whole: is it serving what it knew before? */
+/* For the daemon as a whole: whether it serves old data. */
 static pmix_status_t get_stale(const struct question *q, pmix_value_t *value)
 {
     if (q->set->stale < 0)
@@ -128,8 +128,8 @@ static pmix_status_t plane_and_shape(const struct question *q, uint32_t i, pmix_
 
 /*
  * PMIX_FABRIC_SHAPE and _SHAPE_STRING of all planes: an array of arrays of two, plane and shape. Each of them
- * stands in a pmix_info_t of the key that was asked for: the stock library 4.2.2 crashes when it receives an
- * array whose elements are bare arrays.
+ * is in a pmix_info_t of the requested key: PMIx 4.2.2 crashes when it receives an array whose elements are
+ * bare arrays.
  */
 static pmix_status_t get_shape(const struct question *q, pmix_value_t *value)
 {
@@ -144,7 +144,7 @@ static pmix_status_t get_shape(const struct question *q, pmix_value_t *value)
     return rc;
 }
 
-/* A plane's groups, which count from 0, behind those of other planes. *n: how many there are by now. */
+/* Append a plane's groups, numbered from 0, after those of other planes. *n: the number of groups so far. */
 static pmix_status_t append_groups(const struct pmixfab *fab, FILE *to, unsigned *n)
 {
     char *text, *rest, *group;
@@ -156,7 +156,7 @@ static pmix_status_t append_groups(const struct pmixfab *fab, FILE *to, unsigned
     return PMIX_SUCCESS;
 }
 
-/* PMIX_FABRIC_GROUPS: a plane's; else of the overall system, numbered through. */
+/* PMIX_FABRIC_GROUPS: of one plane; else of the whole system, numbered consecutively. */
 static pmix_status_t get_groups(const struct question *q, pmix_value_t *value)
 {
     pmix_status_t rc = PMIX_SUCCESS;
@@ -189,7 +189,7 @@ static bool has_condition(const struct fab_request *r)
            r->has_device_index || r->switch_id != NULL;
 }
 
-/* PMIX_FABRIC_NUM_DEVICES: a plane's; those on a switch or a node; else of the overall system. */
+/* PMIX_FABRIC_NUM_DEVICES: of one plane; on a switch or a node; else of the whole system. */
 static pmix_status_t get_number(const struct question *q, pmix_value_t *value)
 {
     if (!has_condition(&q->request) && !fab_request_empty(&q->request))
@@ -229,7 +229,7 @@ static pmix_status_t question_coordinates(const struct question *q, pmix_value_t
     return rc;
 }
 
-/* The device that the request names, in the first plane that has it. */
+/* Find the device that the request names, in the first plane that has it. */
 static const struct pmixfab *find_device(const struct question *q, uint32_t *index)
 {
     for (uint32_t i = 0; i < q->n; i++) {
@@ -255,16 +255,17 @@ static pmix_status_t get_device(const struct question *q, pmix_value_t *value)
     return fab_device_attribute(fab, index, q->key, value);
 }
 
-/* ---- which function answers -------------------------------------------------------------------------- */
+/*
+ * ---- key to function ------------------------------------------------------------------------------------
+ */
 
 typedef pmix_status_t (*key_fn)(const struct question *q, pmix_value_t *value);
 #define OF_DEVICES (FAB_HEEDS_CONDITIONS | FAB_HEEDS_NODE)
 
 /*
- * Keys that are not a fact of one plane. `local`: without a node, a switch or a device it is about this node.
- * `heeds`: of what may be required (pmix/answers/request.h).
- * Other keys are a plane's or a device's, as pmix/answers/info.c and pmix/answers/device_attributes.c know
- * them.
+ * Keys that are not a value of one plane. `local`: without a node, a switch or a device the key is about this
+ * node. `heeds`: the supported ones of the conditions that may be required (pmix/answers/request.h). Other
+ * keys are those of a plane or a device in pmix/answers/info.c and pmix/answers/device_attributes.c.
  */
 static const struct {
     const char *key;
@@ -301,14 +302,14 @@ bool answer_is_large(const char *key)
     return (i < N_KEYS && keys[i].large) || strcmp(key, PMIXFAB_KEY_SNAPSHOT) == 0;
 }
 
-/* Is this key, asked with these conditions, about this host? */
+/* Return whether this key, with these conditions, is about this host. */
 static bool answer_is_local(const char *key, const struct fab_request *request)
 {
     size_t i = question_find_key(key);
     return i < N_KEYS && (keys[i].local || request->node) && !has_condition(request);
 }
 
-/* A host as it is called in what is served, which may have its name with or without a domain. */
+/* Find a host in the snapshots, which may have its name with or without a domain. */
 static struct fab_host_choice choose_host(const struct question *q, const char *host)
 {
     struct fab_host_choice choice = {0};
@@ -380,7 +381,7 @@ pmix_status_t answer_key(const struct fab_answer_set *set, const struct fab_requ
             q.planes[q.n++] = &set->planes[i];
     if (request->hostname != NULL) {
         const struct fab_host_choice choice = choose_host(&q, request->hostname);
-        if (choice.host != NULL && !choice.several) /* nobody is answered for who only may have been meant */
+        if (choice.host != NULL && !choice.several) /* an ambiguous host gets no answer */
             q.request.hostname = choice.host;
     }
     pmix_status_t rc = question_dispatch(&q, value);

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-/* Without memory a requestor is forgotten; the macros would end the process. */
+/* Without memory a requestor is forgotten; by default the macros would end the process. */
 #define HASH_NONFATAL_OOM        1
 #define uthash_nonfatal_oom(one) free(one)
 #include <uthash.h>
@@ -10,7 +10,7 @@
 
 struct plane_memory {
     struct plane_memory_key who;
-    uint32_t meant; /* by index 0; PLANE_MEMORY_SEVERAL */
+    uint32_t meant; /* the plane for index 0; PLANE_MEMORY_SEVERAL */
     UT_hash_handle hh;
 };
 

@@ -12,7 +12,7 @@ static pmix_status_t request_read_string(const pmix_value_t *value, const char *
     return PMIX_SUCCESS;
 }
 
-/* The standard's types are size_t and uint32_t; callers in other languages hand over other integers. */
+/* The standard's types are size_t and uint32_t; callers in other languages use other integers. */
 bool fab_request_read_number(const pmix_value_t *value, uint64_t *out)
 {
     int64_t with_sign = 0;
@@ -71,23 +71,23 @@ static pmix_status_t take_view(const pmix_value_t *value, struct fab_request *ou
     return PMIX_SUCCESS;
 }
 
-/* A key alone means yes, as everywhere in PMIx. */
+/* A key alone means true, as everywhere in PMIx. */
 static pmix_status_t request_read_devices(const pmix_value_t *value, struct fab_request *out)
 {
     if (value->type != PMIX_BOOL && value->type != PMIX_UNDEF)
         return PMIX_ERR_BAD_PARAM;
-    /* read as a byte: from another language it may be any */
+    /* read as a byte: from another language it may have any value */
     out->devices = value->type == PMIX_UNDEF || value->data.uint8 != 0;
     return PMIX_SUCCESS;
 }
 
-/* As PMIX_INFO_TRUE() has it, which takes a bool's byte for one of two. */
+/* Read a bool as PMIX_INFO_TRUE() does, but accept any byte. */
 static bool request_says_yes(const pmix_info_t *info)
 {
     return info->value.type == PMIX_BOOL ? info->value.data.uint8 != 0 : PMIX_INFO_TRUE(info);
 }
 
-/* What is none of ours is left alone. */
+/* Unknown keys are ignored. */
 static pmix_status_t request_read_info(const pmix_info_t *info, struct fab_request *out)
 {
     const struct {
@@ -120,8 +120,10 @@ static pmix_status_t request_read_info(const pmix_info_t *info, struct fab_reque
     return PMIX_SUCCESS;
 }
 
-/* The directives that may be required. 0: every answer heeds it, since it is made at once, of what is served
- * now. */
+/*
+ * The directives that may be required. 0: every answer supports it, because it is made at once from the
+ * present data.
+ */
 static const struct {
     const char *key;
     unsigned heeds;
@@ -158,7 +160,7 @@ static pmix_status_t request_require(const pmix_info_t *info, struct fab_request
         switch (heeded[i].heeds) {
         case FAB_HEEDS_DEVICES:
         case FAB_HEEDS_NODE:
-            if (!request_says_yes(info)) /* asks for nothing */
+            if (!request_says_yes(info)) /* nothing is requested */
                 return PMIX_SUCCESS;
             break;
         case FAB_HEEDS_CONTENTS:
@@ -166,7 +168,7 @@ static pmix_status_t request_require(const pmix_info_t *info, struct fab_request
             if (!request_says_yes(info)) /* neither a plane with that value, nor an answer without it */
                 return PMIX_ERR_NOT_SUPPORTED;
             break;
-        default: /* whatever its value */
+        default: /* with any value */
             break;
         }
         out->required |= heeded[i].heeds;

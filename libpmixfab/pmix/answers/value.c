@@ -41,7 +41,7 @@ pmix_status_t fab_value_field(pmix_value_t *value, pmix_data_type_t type, const 
     return fab_value_number(value, type, *(const uint32_t *)field);
 }
 
-/* 0: no type of the arrays that are made here. */
+/* Return the size of an element; 0: not a type of the arrays made here. */
 static size_t size_of(pmix_data_type_t type)
 {
     static const size_t sizes[] = {
@@ -87,7 +87,7 @@ static void endpoint_free(pmix_endpoint_t *endpoint)
     free(endpoint->endpt.bytes);
 }
 
-/* As deep as what we make: arrays of planes of infos of arrays. */
+/* The depth is that of the values made here: arrays of planes of infos of arrays. */
 // NOLINTNEXTLINE(misc-no-recursion)
 static void elements_free(pmix_data_array_t *array)
 {

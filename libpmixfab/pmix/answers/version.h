@@ -1,4 +1,4 @@
-/* version.h - the version of the PMIx library of this process, as a number to compare. */
+/* version.h - the version of this process's PMIx library as a number. */
 #ifndef FAB_PMIX_ANSWERS_VERSION_H
 #define FAB_PMIX_ANSWERS_VERSION_H
 
@@ -9,7 +9,10 @@
 
 #define FAB_PMIX_VERSION(major, minor, release) (1000000L * (major) + 1000L * (minor) + (release))
 
-/* 0: it says nothing that is understood. It uses nothing of the library but PMIx_Get_version(). */
+/*
+ * Return the version; 0: its text is not understood. The only library function that is called is
+ * PMIx_Get_version().
+ */
 static inline long fab_running_version(void)
 {
     long major = 0, minor = 0, release = 0;
@@ -20,8 +23,10 @@ static inline long fab_running_version(void)
     return FAB_PMIX_VERSION(major, minor, release);
 }
 
-/* The library of 5.0 before 5.0.7: it shares no array with a job's processes but those of its own making, and
- * none of them starts where there is one more. */
+/*
+ * Return whether the library is 5.0 before 5.0.7: it shares only its own arrays with a job's processes, and
+ * none of them starts if there is another one.
+ */
 static inline bool fab_running_refuses_arrays(void)
 {
     const long version = fab_running_version();

@@ -1,4 +1,4 @@
-/* client.c - a snapshot over PMIx: its file where we are on the daemon's host, else its bytes. */
+/* client.c - get a snapshot over PMIx: map its file on the daemon's host, else receive its bytes. */
 #include <pmix_common.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "pmix/relay/query.h"
 #include "topo/base/library_log.h"
 
-/* Map the file that the server names. PMIXFAB_ERR_NOTFOUND: it is not here, or not the same. */
+/* Map the file that the server names. *out stays NULL if it is not here, or not the same. */
 static int open_named_file(const pmix_info_t *directives, size_t ndirs, struct pmixfab **out)
 {
     static const char *const keys[] = {PMIXFAB_KEY_SNAPSHOT_PATH, PMIXFAB_KEY_GENERATION, FAB_KEY_PUBLISHED,
@@ -24,11 +24,11 @@ static int open_named_file(const pmix_info_t *directives, size_t ndirs, struct p
     const pmix_value_t *file = fab_answer_value(answer, PMIXFAB_KEY_SNAPSHOT_PATH, PMIX_STRING);
     if (generation == NULL || published == NULL || index == NULL || file == NULL ||
         file->data.string == NULL) {
-        rc = PMIXFAB_ERR_UNSUPPORTED; /* whoever answered is no fabricd */
+        rc = PMIXFAB_ERR_UNSUPPORTED; /* the server is not a fabricd */
     } else if (pmixfab_open_file(file->data.string, out) == PMIXFAB_OK &&
                (pmixfab_plane(*out, &plane) != PMIXFAB_OK || plane.generation != generation->data.uint64 ||
                 plane.published != published->data.int64 || plane.index != index->data.size)) {
-        pmixfab_close(*out); /* another one's that has the same name on this host */
+        pmixfab_close(*out); /* another file with the same name on this host */
         *out = NULL;
     }
     fab_answer_free(answer);
@@ -57,7 +57,7 @@ int pmixfab_open_pmix(const struct pmix_info *directives, size_t ndirs, struct p
     if (directives == NULL && ndirs > 0)
         return PMIXFAB_ERR_INVAL;
     int rc = PMIXFAB_OK;
-    /* Twice: the file may have been replaced between the answer and the opening. */
+    /* twice: the file may have been replaced after the answer */
     for (int i = 0; rc == PMIXFAB_OK && *out == NULL && i < 2; i++)
         rc = open_named_file(directives, ndirs, out);
     if (rc == PMIXFAB_OK && *out == NULL)

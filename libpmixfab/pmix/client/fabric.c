@@ -1,4 +1,4 @@
-/* fabric.c - pmix_fabric_t objects that are complete: with the matrix that the wire does not carry. */
+/* fabric.c - complete pmix_fabric_t objects: with the matrix, which is not sent over the connection. */
 #include <pmix_common.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "pmix/answers/info.h"
 #include "pmix/relay/query.h"
 
-/* What stands behind one registered object; its address is the object's module. */
+/* The data of one registered object; its address is the object's module. */
 struct registration {
     struct registration *prev, *next;
     struct pmixfab *fab;
@@ -15,7 +15,7 @@ struct registration {
     uint32_t n_devices;
 };
 
-/* All of this process, so that a foreign object is told from one of ours without believing its content. */
+/* All registrations of this process, so that a foreign object is recognised without trusting its content. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct registration *list;
 
@@ -42,7 +42,8 @@ static void free_content(struct registration *r)
     r->fab = NULL;
 }
 
-/* A registration's content from a snapshot, which it takes over (also on error), and the object's info array.
+/*
+ * Fill a registration from a snapshot, which it takes over (also on error), and make the object's info array.
  */
 static int load_content(struct registration *r, struct pmixfab *fab, pmix_info_t **info, size_t *n)
 {
@@ -94,7 +95,7 @@ int pmixfab_register(struct pmix_fabric_s *fabric, const struct pmix_info *direc
     return PMIXFAB_OK;
 }
 
-/* Is what the object holds what the server serves? Asks for two numbers only. */
+/* Compare the object with the server's present data. Requests two numbers only. */
 static int is_current(const struct registration *r, const pmix_info_t *index, int *current)
 {
     static const char *const keys[] = {PMIXFAB_KEY_GENERATION, FAB_KEY_PUBLISHED, NULL};
@@ -114,9 +115,9 @@ static int is_current(const struct registration *r, const pmix_info_t *index, in
 }
 
 /*
- * What the object held becomes what the snapshot says, which it takes over (also on error): the matrix in its
- * place, since it is nobody's but this object's. The info array points at it, so it is made first: what is
- * written into the matrix cannot be taken back. It has as many devices.
+ * Replace the content by that of a snapshot, which is taken over (also on error), with the same number of
+ * devices. The matrix, which belongs to this object only, is changed in place. The info array points at it
+ * and is made first, because the writes to the matrix cannot be undone.
  */
 static int renew_content(struct registration *r, struct pmixfab *fab, pmix_info_t **info, size_t *n)
 {
@@ -130,7 +131,7 @@ static int renew_content(struct registration *r, struct pmixfab *fab, pmix_info_
     return rc;
 }
 
-/* The same with another number of devices. */
+/* As above, for another number of devices. */
 static int replace_content(struct registration *r, struct pmixfab *fab, pmix_info_t **info, size_t *n)
 {
     struct registration fresh;
@@ -167,7 +168,7 @@ int pmixfab_update(struct pmix_fabric_s *fabric)
     else
         rc = replace_content(r, fab, &info, &n);
     if (rc != PMIXFAB_OK)
-        return rc; /* the object stays as it was */
+        return rc; /* the object is unchanged */
     PMIX_INFO_FREE(fabric->info, fabric->ninfo);
     fabric->info = info;
     fabric->ninfo = n;

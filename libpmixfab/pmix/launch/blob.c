@@ -1,10 +1,10 @@
 /*
- * blob.c - the packet that a starter hands to its nodes:
+ * blob.c - the packet that a starter sends to its nodes:
  *
  *   frame head | namespace | id | plane | endpoints | secret | variables | parents | excerpts
  *
- * A text has its length before it and its end behind it. The reader checks all of it before anything of it is
- * used: it may be of anybody.
+ * A text has its length before it and a 0 after it. The reader checks everything before it uses anything: the
+ * sender may be anyone.
  */
 
 #include "pmix/launch/blob.h"
@@ -103,7 +103,7 @@ static void blob_put_endpoints(struct fab_bytes *out, const struct fab_blob *blo
     }
 }
 
-/* Which hosts of each plane are meant: wanted[plane][host]. */
+/* Mark the hosts of each plane: wanted[plane][host]. */
 static int blob_mark(const struct fab_blob *blob, const struct fab_blob_hosts *hosts, bool **wanted)
 {
     const struct fab_launch_job job = {.planes = blob->planes,
@@ -149,7 +149,7 @@ static int blob_put_planes(const struct fab_blob *blob, const struct fab_blob_ho
     return rc;
 }
 
-/* The secret comes last: bytes that grow leave what they were behind. */
+/* The secret comes last: a buffer that grows leaves its old content in freed memory. */
 int fab_blob_write(const struct fab_blob *blob, const struct fab_blob_hosts *hosts, uint32_t n_hosts,
                    struct fab_bytes *out)
 {
@@ -178,7 +178,7 @@ int fab_blob_write(const struct fab_blob *blob, const struct fab_blob_hosts *hos
     return rc;
 }
 
-/* A text in the frame; NULL: it is none. */
+/* Read a text of the frame; NULL: invalid. */
 static const char *blob_get_text(struct frame *in)
 {
     const size_t length = (size_t)frame_get(in, 4);
@@ -186,7 +186,7 @@ static const char *blob_get_text(struct frame *in)
     return text != NULL && strnlen(text, length + 1) == length ? text : NULL;
 }
 
-/* Each takes 5 bytes at least. */
+/* Each text takes at least 5 bytes. */
 static bool blob_get_texts(struct frame *in, const char *const **out, uint32_t *n)
 {
     const uint32_t count = (uint32_t)frame_get(in, 4);
@@ -209,7 +209,7 @@ static bool blob_get_planes(struct frame *in, struct fab_blob *out, struct fab_e
     return planes != NULL;
 }
 
-/* The planes one behind the other, and of each its numbers in their order, none twice. */
+/* Check that planes follow each other, and that the numbers of each are in order without duplicates. */
 static bool blob_bad_endpoints(const struct fab_blob_endpoints *list, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -221,7 +221,7 @@ static bool blob_bad_endpoints(const struct fab_blob_endpoints *list, uint32_t n
     return false;
 }
 
-/* Each takes 13 bytes at least. */
+/* Each takes at least 13 bytes. */
 static bool blob_get_endpoints(struct frame *in, struct fab_blob *out)
 {
     out->per_process = (uint32_t)frame_get(in, 4);
@@ -242,7 +242,7 @@ static bool blob_get_endpoints(struct frame *in, struct fab_blob *out)
     return !blob_bad_endpoints(list, n);
 }
 
-/* A variable that nobody could set, or that is not the starter's to set. */
+/* Return whether it is not a valid variable, or not one that the starter may set. */
 static bool blob_bad_env(const char *env)
 {
     const size_t length = strcspn(env, "=");
@@ -289,11 +289,11 @@ int fab_blob_read(const void *bytes, size_t size, const char *nspace, struct fab
         return rc;
     out->nspace = blob_get_text(&in);
     if (out->nspace == NULL || !blob_get_rest(&in, out, &why))
-        rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, "the launch information is impossible%s%s",
+        rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, "the launch information is invalid%s%s",
                       why.text[0] != '\0' ? ": " : "", why.text);
     else if (strcmp(out->nspace, nspace) != 0) {
         fab_text_clean(shown, sizeof(shown), out->nspace, strlen(out->nspace), NULL);
-        rc = fab_fail(err, PMIXFAB_ERR_CONFLICT, "the launch information is of job %s", shown);
+        rc = fab_fail(err, PMIXFAB_ERR_CONFLICT, "the launch information is for job %s", shown);
     }
     if (rc != PMIXFAB_OK)
         fab_blob_free(out);

@@ -1,6 +1,6 @@
 /*
- * job_endpoints.c - on each node the job has the same numbers of a plane, for each of its devices there: the
- * first ones are the node's own, the next ones those of its lowest rank, and so on.
+ * job_endpoints.c - assign a job's endpoints. On each node the job has the same numbers of a plane, for each
+ * of its devices there: the first ones are the node's, the next ones those of its lowest rank, and so on.
  */
 #include "pmix/launch/job_endpoints.h"
 
@@ -63,15 +63,17 @@ char *fab_endpoints_text(const struct fab_blob *blob, const char *plane)
     return NULL;
 }
 
-/* ---- whose they are ---------------------------------------------------------------------------------- */
+/*
+ * ---- assignment -----------------------------------------------------------------------------------------
+ */
 
-/* What the job has of a plane: rows [first, end) of the blob. */
+/* The job's numbers of a plane: rows [first, end) of the blob. */
 struct endpoints_rows {
     uint32_t first, end;
     uint64_t total;
 };
 
-/* What is told, and of whom. */
+/* The output in progress. */
 struct endpoints_telling {
     const struct fab_launch_job *job;
     const struct fab_blob *blob;
@@ -104,7 +106,7 @@ static const struct endpoints_rows *endpoints_of(const struct endpoints_telling 
     return &t->rows[p];
 }
 
-/* The number that stands at this place of them. */
+/* Return the number at this position. */
 static uint32_t endpoints_number(const struct fab_blob *blob, const struct endpoints_rows *rows, uint64_t at)
 {
     uint32_t i = rows->first;
@@ -134,7 +136,7 @@ static pmix_status_t endpoint_make(const struct pmixfab_device *device, uint32_t
                                                                                 : PMIX_ERR_NOMEM;
 }
 
-/* `count` numbers from this place on, of each device of the host. */
+/* Make a value of `count` numbers from this position on, for each device of the host. */
 static pmix_status_t endpoints_value(const struct endpoints_telling *t, uint32_t host, uint64_t from,
                                      uint32_t count, pmix_value_t *value)
 {
@@ -155,7 +157,7 @@ static pmix_status_t endpoints_value(const struct endpoints_telling *t, uint32_t
     return rc;
 }
 
-/* ---- telling ----------------------------------------------------------------------------------------- */
+/* ---- output ------------------------------------------------------------------------------------------- */
 
 static pmix_status_t endpoints_put_node(const struct endpoints_telling *t, uint32_t host,
                                         fab_launch_put_fn put, void *to)
@@ -201,8 +203,10 @@ static pmix_status_t endpoints_put_host(const struct endpoints_telling *t, uint3
     return rc;
 }
 
-/* Has the job as many as its ranks need? And are they so many that those elsewhere are left out, or that
- * nobody can want those here? */
+/*
+ * Check that the job has as many as its ranks need, and whether they are so many that those of other hosts
+ * are left out, or that those of this host are rejected.
+ */
 static pmix_status_t endpoints_check(struct endpoints_telling *t)
 {
     uint64_t all = 0, here = 0;

@@ -1,6 +1,6 @@
 /*
- * job_endpoints.h - the endpoints of a job: how many numbers it needs, and which of those that it has are
- * whose (docs/design/launch.md, "Endpoints").
+ * job_endpoints.h - the endpoints of a job: how many numbers it needs, and their assignment
+ * (docs/design/launch.md, "Endpoints").
  */
 #ifndef FAB_PMIX_LAUNCH_JOB_ENDPOINTS_H
 #define FAB_PMIX_LAUNCH_JOB_ENDPOINTS_H
@@ -9,28 +9,32 @@
 #include "pmix/launch/job_map.h"
 #include "pmix/launch/launch.h"
 
-/* In a job with more endpoints those of this host and its ranks are told, and of no others. */
+/* In a job with more endpoints only those of this host and its ranks are put. */
 #define FAB_ENDPOINTS_ELSEWHERE (1u << 18)
 
-/* This host and its ranks have no more: the blob may be anybody's, and each endpoint takes memory. */
+/* Limit for this host and its ranks: the blob may be from anyone, and each endpoint takes memory. */
 #define FAB_ENDPOINTS_HERE (1u << 18)
 
-/* So many numbers of each plane are needed for as many of each process and of each node. */
+/* Return how many numbers of each plane are needed for the given numbers of each process and of each node. */
 uint64_t fab_endpoints_needed(const struct fab_job_map *map, uint32_t per_process, uint32_t per_node);
 
-/* The names of the planes with hosts of the job, as long as the planes are open. free() them. NULL: no
- * memory. */
+/*
+ * Return the names of the planes with hosts of the job, valid while the planes are open. Free the array with
+ * free(). NULL without memory.
+ */
 const char **fab_endpoints_planes(const struct fab_launch_job *job, uint32_t *n);
 
 /*
- * Hand over PMIX_FABRIC_ENDPT of each rank, and of each node as a PMIX_NODE_INFO_ARRAY of its PMIX_HOSTNAME
- * and that. PMIX_ERR_BAD_PARAM: the job has fewer than its ranks need, _OUT_OF_RESOURCE: they
- * need more than FAB_ENDPOINTS_HERE here. Then nothing is handed over. An error of put() ends it.
+ * Put PMIX_FABRIC_ENDPT of each rank, and of each node as a PMIX_NODE_INFO_ARRAY of its PMIX_HOSTNAME and the
+ * endpoints. PMIX_ERR_BAD_PARAM: the job has fewer than its ranks need; _OUT_OF_RESOURCE: they need more than
+ * FAB_ENDPOINTS_HERE here. Then nothing is put. An error of put() ends it.
  */
 pmix_status_t fab_endpoints_tell(const struct fab_launch_job *job, const struct fab_blob *blob,
                                  fab_launch_put_fn put, void *to);
 
-/* The numbers that the job has of a plane, as "1000-1003,1007". free() it. NULL: none, or no memory. */
+/*
+ * Return the job's numbers of a plane as "1000-1003,1007", to be freed with free(). NULL: none, or no memory.
+ */
 char *fab_endpoints_text(const struct fab_blob *blob, const char *plane);
 
 #endif

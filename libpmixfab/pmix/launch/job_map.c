@@ -1,5 +1,6 @@
-/* job_map.c - the hosts of the ranks of a job: of what the PMIx library was given, or of the maps of a
- * launcher. */
+/*
+ * job_map.c - find the hosts of the ranks of a job: in the PMIx library's data, or in the maps of a launcher.
+ */
 
 #include "pmix/launch/job_map.h"
 
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Without memory a name is not found; the macros would end the process. */
+/* Without memory a name is not found; by default the macros would end the process. */
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
@@ -44,7 +45,7 @@ void fab_map_free(char **list)
     free(list);
 }
 
-/* All of it, or nothing. */
+/* Return the whole list, or nothing. */
 static char **map_done(struct map_list *list)
 {
     if (!list->failed && list->n > 0)
@@ -53,7 +54,7 @@ static char **map_done(struct map_list *list)
     return NULL;
 }
 
-/* What stands in "pmix[...]" or behind "raw:", or the whole of a bare list. */
+/* Return the content of "pmix[...]" or "raw:", or a bare list as a whole. */
 static const char *map_inside(const char *text, size_t *length)
 {
     text += strncmp(text, "raw:", 4) == 0 ? 4 : 0;
@@ -66,7 +67,7 @@ static const char *map_inside(const char *text, size_t *length)
     return text + 5;
 }
 
-/* A number of at most nine digits; *at is behind it. False: none. */
+/* Read a number of at most nine digits and move *at past it. Return false if there is none. */
 static bool map_number(const char **at, const char *end, uint32_t *out)
 {
     const char *first = *at;
@@ -76,7 +77,7 @@ static bool map_number(const char **at, const char *end, uint32_t *out)
     return *at > first;
 }
 
-/* "PREFIX[DIGITS:1-3,7]SUFFIX": a name for each number. */
+/* Expand "PREFIX[DIGITS:1-3,7]SUFFIX" to a name for each number. */
 static void map_numbered(struct map_list *list, const char *item, const char *open, const char *close,
                          const char *end)
 {
@@ -145,7 +146,7 @@ char **fab_map_ranks(const char *text)
 }
 
 #define MAX_RANKS (16u << 20)
-/* A job of which so many ranks have no host, or no binding, is not asked for those of the others. */
+/* After this many ranks without a host, or without a binding, the other ranks are not looked up. */
 #define MAX_WITHOUT 4096u
 
 /* A host of the job. */
@@ -155,7 +156,7 @@ struct job_host {
     UT_hash_handle hh;
 };
 
-/* Takes the name over. FAB_NONE: no memory. */
+/* Takes the name over. FAB_NONE without memory. */
 static uint32_t job_map_host(struct fab_job_map *map, char *name)
 {
     struct job_host *host;
@@ -196,7 +197,7 @@ void fab_job_map_free(struct fab_job_map *map)
     free(map->host_of);
 }
 
-/* The other ranks of a host, where the launcher has told them together: so most ranks need no look-up. */
+/* Set the other ranks of a host if the launcher lists them together: so most ranks need no look-up. */
 static void job_map_peers(struct fab_job_map *map, fab_job_told_fn told, const void *job, uint32_t host)
 {
     char *peers = told(job, PMIX_RANK_UNDEF, PMIX_LOCAL_PEERS, map->hosts[host]), *at = peers;
@@ -245,7 +246,7 @@ bool fab_job_map_read(fab_job_told_fn told, const void *job, uint32_t n_ranks, c
 
 /* ---- from maps -------------------------------------------------------------------------------------- */
 
-/* The next "3" or "3-5" of a list; false at its end, or where it is none: then **at is not 0. */
+/* Read the next "3" or "3-5" of a list; return false at its end, or if it is invalid: then **at is not 0. */
 static bool map_range(const char **at, uint32_t *first, uint32_t *last)
 {
     char *end;
@@ -262,7 +263,7 @@ static bool map_range(const char **at, uint32_t *first, uint32_t *last)
     return true;
 }
 
-/* How many ranks a node has, 0 where that is no list. */
+/* Return the number of ranks of a node, 0 for an invalid list. */
 static uint64_t map_count(const char *ranks)
 {
     uint32_t first, last;
@@ -281,12 +282,12 @@ static int map_fill(struct fab_job_map *map, char *const *nodes, char *const *ra
         if (name == NULL || job_map_host(map, name) == FAB_NONE)
             return fab_fail(err, PMIXFAB_ERR_NOMEM, "no memory for the maps of a job");
         if (map->n_hosts != h + 1)
-            return fab_fail(err, PMIXFAB_ERR_INVAL, "the map of nodes has one of them twice");
+            return fab_fail(err, PMIXFAB_ERR_INVAL, "the map of nodes lists a node twice");
         while (map_range(&at, &first, &last))
             for (uint32_t r = first; r <= last; r++) {
                 if (r >= map->n_ranks || map->host_of[r] != FAB_NONE)
                     return fab_fail(err, PMIXFAB_ERR_INVAL,
-                                    "the map of processes has rank %u twice, or not all before it", r);
+                                    "the map of processes lists rank %u twice, or not all lower ranks", r);
                 map->host_of[r] = h;
             }
     }
@@ -314,7 +315,7 @@ int fab_job_map_parse(char *const *nodes, char *const *ranks, struct fab_job_map
     return map_fill(map, nodes, ranks, err);
 }
 
-/* ---- here ------------------------------------------------------------------------------------------- */
+/* ---- ranks on this host ------------------------------------------------------------------------------- */
 
 bool fab_job_here_read(fab_job_told_fn told, const void *job, const struct fab_job_map *map,
                        struct fab_job_here *here)

@@ -1,4 +1,4 @@
-/* job_node.c - the keys of a node: its devices, their coordinates, number and switches. */
+/* job_node.c - the keys of a node: its devices, their coordinates, its number and switches. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,11 +7,11 @@
 #include "pmix/launch/places.h"
 #include "topo/model/model.h"
 
-#define SINGLE_DIMS 3 /* what readers of a single coordinate take for granted: group, switch, port */
+#define SINGLE_DIMS 3 /* readers of a single coordinate expect: group, switch, port */
 
 /* ---- coordinates ------------------------------------------------------------------------------------ */
 
-/* Of several devices the first that is up; where none is, the first. */
+/* Return the first device that is up; if none is, the first one. */
 static bool node_first_device(const struct launch_places *places, uint32_t host, uint32_t *index)
 {
     const struct pmixfab *fab = places->job->planes[places->plane];
@@ -110,7 +110,7 @@ static pmix_status_t node_number(const struct launch_places *places, uint32_t ho
     return fab_value_number(value, PMIX_SIZE, launch_device_count(places, host));
 }
 
-/* Each switch once, in the order of the devices. */
+/* List each switch once, in the order of the devices. */
 static pmix_status_t node_switches(const struct launch_places *places, uint32_t host, pmix_value_t *value)
 {
     struct launch_device at = {.host = host};
@@ -123,7 +123,7 @@ static pmix_status_t node_switches(const struct launch_places *places, uint32_t 
         uint32_t i = 0;
         if (pmixfab_device(at.fab, at.index, &device) != PMIXFAB_OK ||
             pmixfab_switch(at.fab, device.switch_index, &one) != PMIXFAB_OK)
-            continue; /* cabled to another device, or to nothing */
+            continue; /* cabled to another device, or without cable */
         while (i < k && strcmp(ids[i], one.id) != 0)
             i++;
         if (i == k && (ids[k++] = strdup(one.id)) == NULL)
@@ -135,7 +135,7 @@ static pmix_status_t node_switches(const struct launch_places *places, uint32_t 
     return k > 0 ? PMIX_SUCCESS : PMIX_ERR_NOT_FOUND;
 }
 
-/* ---- all of them ------------------------------------------------------------------------------------ */
+/* ---- all keys ------------------------------------------------------------------------------------ */
 
 static const struct {
     const char *key;
@@ -148,7 +148,7 @@ static const struct {
 };
 #define N_NODE_KEYS (sizeof(node_keys) / sizeof(node_keys[0]))
 
-/* The name, then what is known. */
+/* Make an array of the name and the known keys. */
 static pmix_status_t node_array(const struct launch_places *places, uint32_t host, pmix_value_t *value)
 {
     size_t n = 1;
@@ -175,7 +175,7 @@ static pmix_status_t node_array(const struct launch_places *places, uint32_t hos
     return rc;
 }
 
-/* A rank here is asked itself: the library does not go from it to its node. */
+/* Put the keys at the ranks of this host, too: the library does not search their node. */
 static pmix_status_t node_put_ranks(const struct launch_places *places, uint32_t host,
                                     const pmix_data_array_t *node, fab_launch_put_fn put, void *to)
 {
@@ -190,7 +190,7 @@ static pmix_status_t node_put_ranks(const struct launch_places *places, uint32_t
     return rc;
 }
 
-/* Each device under its id, for who asks for PMIX_FABRIC_DEVICE with that as a qualifier. */
+/* Put each device under its id, for requests of PMIX_FABRIC_DEVICE with the id as qualifier. */
 static pmix_status_t node_put_devices(const pmix_data_array_t *node, fab_launch_put_fn put, void *to)
 {
     const pmix_info_t *last = (const pmix_info_t *)node->array + node->size - 1;

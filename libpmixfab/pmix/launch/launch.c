@@ -53,14 +53,16 @@ static pmix_status_t launch_put_nearest(const struct launch_places *places, fab_
     return rc;
 }
 
-/* The library's own, without a public header. All versions from 4.2 on have them in this shape; one that has
- * them no more leaves them NULL. */
+/*
+ * Functions of the library without a public header. All versions from 4.2 on have them in this form; they are
+ * NULL in a version without them.
+ */
 extern int pmix_mca_base_var_find(const char *project, const char *framework, const char *component,
                                   const char *name) __attribute__((weak));
 extern int pmix_mca_base_var_get_value(int at, void *value, void *source, const char **file)
     __attribute__((weak));
 
-/* The factor that one of the library's stores goes by; NULL: there is no such store. */
+/* Return the size factor of one of the library's stores; NULL: there is no such store. */
 static double *shared_memory_factor(const char *store)
 {
     double *factor = NULL;
@@ -81,7 +83,7 @@ void fab_launch_make_room(void)
     }
 }
 
-/* ---- the job's -------------------------------------------------------------------------------------- */
+/* ---- keys of the job -------------------------------------------------------------------------------- */
 
 static bool launch_plane_used(const struct launch_places *places, uint32_t plane)
 {
@@ -91,7 +93,7 @@ static bool launch_plane_used(const struct launch_places *places, uint32_t plane
     return false;
 }
 
-/* The names of the planes that have hosts of the job; the first is the one that the other keys are of. */
+/* List the names of the planes with hosts of the job; the first is the one that the other keys belong to. */
 static pmix_status_t launch_planes(const struct launch_places *places, pmix_value_t *value)
 {
     const struct fab_launch_job *job = places->job;
@@ -107,7 +109,7 @@ static pmix_status_t launch_planes(const struct launch_places *places, pmix_valu
     return rc;
 }
 
-/* Which hosts of the plane are the job's. */
+/* Mark the job's hosts among those of the plane. */
 static bool *launch_members(const struct launch_places *places, uint32_t n_hosts)
 {
     bool *in = calloc((size_t)n_hosts + 1, sizeof(*in));
@@ -119,7 +121,7 @@ static bool *launch_members(const struct launch_places *places, uint32_t n_hosts
     return in;
 }
 
-/* As the plane's PMIX_FABRIC_GROUPS, with its numbers, and of each group the job's hosts only. */
+/* Make the plane's PMIX_FABRIC_GROUPS, with its numbers, reduced to the job's hosts. */
 static pmix_status_t launch_groups(const struct launch_places *places, pmix_value_t *value)
 {
     const struct pmixfab *fab = places->job->planes[places->plane];
@@ -193,7 +195,9 @@ static pmix_status_t launch_put_job(const struct launch_places *places, fab_laun
     return rc;
 }
 
-/* ---- all -------------------------------------------------------------------------------------------- */
+/*
+ * ---- all keys -------------------------------------------------------------------------------------------
+ */
 
 static void launch_count(const struct launch_places *places, struct fab_launch_told *told)
 {

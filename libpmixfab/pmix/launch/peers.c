@@ -1,4 +1,6 @@
-/* peers.c - PMIX_SWITCH_PEERS: per device of a rank's host, the ranks of the job below the same switch. */
+/*
+ * peers.c - PMIX_SWITCH_PEERS: for each device of a rank's host, the ranks of the job below the same switch.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +9,7 @@
 #include "pmix/launch/places.h"
 #include "topo/model/model.h"
 
-/* A device of a host of the job, and its switch. In the order of the switches. */
+/* A device of a host of the job, with its switch. In the order of the switches. */
 struct below {
     const struct pmixfab *fab;
     uint32_t sw, host;
@@ -18,7 +20,7 @@ struct peers_switch {
     uint32_t sw;
     uint32_t first, n; /* of its devices */
     size_t length;     /* of the text */
-    char *text;        /* its ranks; NULL: not asked for yet */
+    char *text;        /* its ranks; NULL: not needed yet */
 };
 
 struct peers {
@@ -66,7 +68,7 @@ static size_t peers_digits(pmix_rank_t rank)
     return n;
 }
 
-/* Digits and commas of a host's ranks. */
+/* Return the length of the list of a host's ranks. */
 static size_t peers_length(const struct launch_places *places, uint32_t host)
 {
     size_t length = 0;
@@ -88,7 +90,7 @@ static bool peers_group(struct peers *peers)
                 (struct peers_switch){.fab = one->fab, .sw = one->sw, .first = i};
         struct peers_switch *sw = &peers->switches[peers->n_switches - 1];
         sw->n++;
-        if (!same || one[-1].host != one->host) /* a second device of the host brings no more ranks */
+        if (!same || one[-1].host != one->host) /* a second device of the host adds no ranks */
             sw->length += peers_length(peers->places, one->host);
     }
     return true;
@@ -115,7 +117,7 @@ static int rank_cmp(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* "0,3,17", in the order of the ranks. */
+/* Write "0,3,17", in the order of the ranks. */
 static bool peers_write(const struct peers *peers, struct peers_switch *sw)
 {
     const struct launch_places *places = peers->places;
@@ -138,9 +140,9 @@ static bool peers_write(const struct peers *peers, struct peers_switch *sw)
     return sw->text != NULL;
 }
 
-/* ---- one host's ------------------------------------------------------------------------------------- */
+/* ---- of one host ------------------------------------------------------------------------------------ */
 
-/* The device, its switch, and the ranks. */
+/* Make the device, its switch, and the ranks. */
 static pmix_status_t peers_triple(const struct pmixfab_device *device, const struct pmixfab_switch *sw,
                                   const char *ranks, pmix_value_t *value)
 {
@@ -182,7 +184,7 @@ static pmix_status_t peers_value(const struct peers *peers, uint32_t host, pmix_
     return n > 0 ? PMIX_SUCCESS : PMIX_ERR_NOT_FOUND;
 }
 
-/* The same for each of its ranks. */
+/* Put it for each of the host's ranks. */
 static pmix_status_t peers_put(const struct peers *peers, uint32_t host, fab_launch_put_fn put, void *to)
 {
     const struct launch_places *places = peers->places;
@@ -195,9 +197,9 @@ static pmix_status_t peers_put(const struct peers *peers, uint32_t host, fab_lau
     return rc == PMIX_ERR_NOT_FOUND ? PMIX_SUCCESS : rc;
 }
 
-/* ---- how much --------------------------------------------------------------------------------------- */
+/* ---- size --------------------------------------------------------------------------------------------- */
 
-/* About what a host's ranks take in memory. */
+/* Return the approximate memory for a host's ranks. */
 static uint64_t peers_size(const struct peers *peers, uint32_t host)
 {
     const struct launch_places *places = peers->places;

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-/* Without memory a name is not found; the macros would end the process. */
+/* Without memory a name is not found; by default the macros would end the process. */
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
@@ -19,7 +19,7 @@ static const char *places_host_name(const struct pmixfab *fab, uint32_t host)
     return name;
 }
 
-/* Called exactly so; hosts stand in natural order. */
+/* Find the exact name; hosts are in natural order. */
 static uint32_t places_exact(const struct pmixfab *fab, uint32_t n_hosts, const char *name)
 {
     uint32_t at = FAB_LOWER_BOUND(0, n_hosts, i, fab_natural_cmp(places_host_name(fab, i), name) < 0);
@@ -28,7 +28,7 @@ static uint32_t places_exact(const struct pmixfab *fab, uint32_t n_hosts, const 
 
 /* A plane's hosts by their names up to the first dot. */
 struct short_name {
-    uint32_t host; /* FAB_NONE: several are called so */
+    uint32_t host; /* FAB_NONE: several have this name */
     size_t length;
     UT_hash_handle hh;
 };
@@ -55,8 +55,7 @@ static bool short_names_read(const struct pmixfab *fab, uint32_t n_hosts, struct
     return true;
 }
 
-/* One of both is called without a domain, and nobody else could be meant: nobody is answered for who only may
- * have been meant. */
+/* Match a name with and without domain, if no other host could be meant; an ambiguous host gets no match. */
 static uint32_t places_by_short(const struct pmixfab *fab, const struct short_names *names, const char *name)
 {
     struct short_name *found;
@@ -66,7 +65,7 @@ static uint32_t places_by_short(const struct pmixfab *fab, const struct short_na
     return fab_same_host(places_host_name(fab, found->host), name) ? found->host : FAB_NONE;
 }
 
-/* Only a job with hosts that the plane does not have under their names pays for a table of all names. */
+/* Only a job with hosts that are not in the plane under their exact names needs a table of all names. */
 static pmix_status_t places_find_in(struct launch_places *places, uint32_t p)
 {
     const struct fab_launch_job *job = places->job;
@@ -92,7 +91,7 @@ static pmix_status_t places_find_in(struct launch_places *places, uint32_t p)
     return rc;
 }
 
-/* Ranks in the order of their hosts, and on each host in their own. */
+/* Sort ranks in the order of their hosts, and within each host by rank. */
 static void places_sort_ranks(struct launch_places *places)
 {
     const struct fab_launch_job *job = places->job;
@@ -105,7 +104,7 @@ static void places_sort_ranks(struct launch_places *places)
     for (uint32_t r = 0; r < job->n_ranks; r++)
         if (job->host_of[r] < job->n_hosts)
             places->ranks[first[job->host_of[r]]++] = r;
-    /* each is where the next host begins now */
+    /* each is now the beginning of the next host */
     memmove(first + 1, first, job->n_hosts * sizeof(*first));
     first[0] = 0;
 }

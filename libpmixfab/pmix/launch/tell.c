@@ -1,4 +1,4 @@
-/* tell.c - launch information for the jobs of a PMIx server that links this library: by public functions. */
+/* tell.c - launch information for the jobs of a PMIx server that links this library, by public functions. */
 #include <pmix.h>
 #include <pmix_server.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "pmix/launch/launch.h"
 #include "topo/base/library_log.h"
 
-/* What this server keeps of the job; NULL: nothing, or another type. Nobody is asked. */
+/* Return this server's value of the job; NULL: none, or another type. No request is sent. */
 static pmix_value_t *tell_get(const char *nspace, pmix_rank_t rank, const char *key, const char *host)
 {
     pmix_proc_t proc;
@@ -69,7 +69,7 @@ static int tell_all(const struct fab_job_map *map, struct fab_job_here *here, vo
     pmix_status_t rc = fab_launch_fill(&launch, tell_put, nspace, &told);
     if (rc == PMIX_SUCCESS)
         return told.hosts > 0 ? PMIXFAB_OK : PMIXFAB_ERR_NOTFOUND;
-    fab_log(PMIXFAB_LOG_ERROR, "job %s: the library does not take its launch information: %s",
+    fab_log(PMIXFAB_LOG_ERROR, "job %s: the PMIx library rejects its launch information: %s",
             (const char *)nspace, PMIx_Error_string(rc));
     return rc == PMIX_ERR_NOMEM ? PMIXFAB_ERR_NOMEM : PMIXFAB_ERR_IO;
 }
@@ -97,7 +97,7 @@ int pmixfab_tell_job(const char *nspace, const char *host, const struct pmixfab 
     if (host == NULL && gethostname(own, sizeof(own) - 1) != 0)
         return PMIXFAB_ERR_IO;
     pmix_value_t *before = tell_get(nspace, PMIX_RANK_WILDCARD, PMIX_FABRIC_PLANE, NULL);
-    if (before != NULL) { /* the component was here */
+    if (before != NULL) { /* the component has set it */
         PMIX_VALUE_RELEASE(before);
         return PMIXFAB_OK;
     }

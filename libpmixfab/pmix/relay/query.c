@@ -10,7 +10,7 @@
 
 #include "topo/base/library_log.h"
 
-/* Shared by the asker and the library's callback: whoever lets go last frees it. */
+/* Shared by the caller and the library's callback: the last one to release it frees it. */
 struct fab_answer {
     pthread_mutex_t lock;
     pthread_cond_t arrived;
@@ -84,8 +84,10 @@ static void query_on_answer(pmix_status_t status, pmix_info_t *info, size_t n, v
     fab_answer_free(answer);
 }
 
-/* The question: the keys, the caller's directives, and one more, without which the library answers from what
- * it was told before. */
+/*
+ * Make the query: the keys, the caller's directives, and one more, without which the library answers from its
+ * cache.
+ */
 static pmix_query_t *make_query(const char *const *keys, const pmix_info_t *directives, size_t ndirs)
 {
     pmix_query_t *query;
@@ -127,7 +129,7 @@ static struct fab_answer *answer_new(pmix_query_t *query)
     return answer;
 }
 
-/* True when the answer is there. */
+/* Return whether the answer has arrived. */
 static bool query_wait_answer(struct fab_answer *answer)
 {
     struct timespec until;
@@ -156,7 +158,7 @@ int fab_query(const char *const *keys, const pmix_info_t *directives, size_t ndi
         return PMIXFAB_ERR_NOMEM;
     }
     pmix_status_t status = PMIx_Query_info_nb(query, 1, query_on_answer, answer);
-    if (status != PMIX_SUCCESS) { /* the callback does not come: its reference */
+    if (status != PMIX_SUCCESS) { /* the callback will not come: release its reference */
         fab_answer_free(answer);
     } else if (!query_wait_answer(answer)) {
         status = PMIX_ERR_TIMEOUT;

@@ -1,4 +1,4 @@
-/* relay.c - a PMIx server's clients, answered by the scheduler's fabricd: opening, keeping, closing. */
+/* relay.c - answer a PMIx server's clients from the scheduler's fabricd: open, run, close. */
 #include "pmix/relay/relay.h"
 
 #include <pmix.h>
@@ -19,13 +19,13 @@
 /* One open or close at a time. */
 static pthread_mutex_t doing = PTHREAD_MUTEX_INITIALIZER;
 
-/* ---- the keeper ---------------------------------------------------------------------------------- */
+/* ---- the relay's thread -------------------------------------------------------------------------- */
 
 static int64_t relay_reconnect(struct relay *relay, int64_t now)
 {
     if (now < relay->try_at)
         return relay->try_at;
-    if (relay->sending > 0) /* whoever leaves the library last wakes us */
+    if (relay->sending > 0) /* the last thread to leave the library wakes this one */
         return now + 10;
     pthread_mutex_unlock(&relay->lock);
     bool connected = relay_link_connect(relay);
@@ -37,7 +37,8 @@ static int64_t relay_reconnect(struct relay *relay, int64_t now)
         relay->try_at = now + relay_with_jitter((unsigned)backoff_next(&relay->pause));
     } else {
         relay->subscription.id = 0;
-        relay->subscription.due = now; /* before any request: no change is missed after the first answer */
+        /* before any request, so that no change is missed after the first answer */
+        relay->subscription.due = now;
     }
     return now;
 }
@@ -47,7 +48,7 @@ static void sleep_until(struct relay *relay, int64_t when)
     int64_t rest = when - fab_now_ms();
     relay->wakes_at = when;
     relay_wait(relay, when == INT64_MAX ? -1 : rest < 0 ? 0 : (int)rest + 1);
-    relay->wakes_at = INT64_MAX; /* while it is awake every new request makes it look again */
+    relay->wakes_at = INT64_MAX; /* while the thread is awake, every new request makes it check again */
 }
 
 static void *relay_thread(void *arg)
@@ -57,13 +58,14 @@ static void *relay_thread(void *arg)
     while (!relay->closing) {
         int64_t now = fab_now_ms(), next = INT64_MAX, when;
         relay->poked = false;
-        relay_local_look(relay); /* before the first attempt: what stands there at the start is no news */
+        /* before the first attempt: the snapshots present at the start are no change */
+        relay_local_look(relay);
         if (!relay->connected)
             next = relay_reconnect(relay, now);
         when = relay_subscription_step(relay, now);
         next = when < next ? when : next;
         if (relay->subscription.confirmed && relay->connected)
-            backoff_reset(&relay->pause); /* it has said something sensible */
+            backoff_reset(&relay->pause); /* the scheduler has sent a valid answer */
         relay_send_waiting(relay);
         when = relay_expire(relay, fab_now_ms(), false);
         next = when < next ? when : next;
@@ -76,7 +78,7 @@ static void *relay_thread(void *arg)
     return NULL;
 }
 
-/* ---- for the host -------------------------------------------------------------------------------- */
+/* ---- functions for the host ------------------------------------------------------------------------ */
 
 static int relay_start_thread(struct relay *relay)
 {
@@ -88,7 +90,7 @@ static int relay_start_thread(struct relay *relay)
     relay_subscription_reset(relay);
     int rc = relay_check_library();
     if (rc != PMIXFAB_OK) {
-        fab_log(PMIXFAB_LOG_ERROR, "relay: not with this version of the PMIx library: %s",
+        fab_log(PMIXFAB_LOG_ERROR, "relay: not supported with this version of the PMIx library: %s",
                 PMIx_Get_version());
         return rc;
     }
@@ -158,7 +160,7 @@ void pmixfab_relay_close(void)
         relay_poke(relay);
         pthread_mutex_unlock(&relay->lock);
         pthread_join(relay->keeper, NULL);
-        fab_wait_for_pmix_thread(); /* all are answered when the host goes on */
+        fab_wait_for_pmix_thread(); /* so that all requests are answered when the host continues */
         relay_link_close(relay);
         relay_local_close(relay);
         pthread_mutex_lock(&relay->lock);

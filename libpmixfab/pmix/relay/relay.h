@@ -1,7 +1,7 @@
 /*
- * relay.h - the room of those who talk to another PMIx server: a relaying server and fabricd talk by
- * PMIx_Lookup(): the one key that is looked up is the request, the info array carries the request's subject,
- * and each attribute of the answer is one published value.
+ * relay.h - protocol between a relaying server and fabricd, by PMIx_Lookup(): the one key is the request, the
+ * info array carries its content, and each attribute of the answer is one published value. The room relay is
+ * for code that connects to another PMIx server.
  */
 #ifndef FAB_PMIX_RELAY_RELAY_H
 #define FAB_PMIX_RELAY_RELAY_H
@@ -12,22 +12,20 @@
 #include "pmixfab.h"
 
 /* Requests. The directives of a register and an update are the info array. */
-#define RELAY_REGISTER "pmixfab.relay.register"
-#define RELAY_UPDATE   "pmixfab.relay.update"
-#define RELAY_QUERY    "pmixfab.relay.query" /* info: RELAY_QUERIES */
-#define RELAY_SUBSCRIBE                                                                                      \
-    "pmixfab.relay.subscribe" /* info: what is known, see below; nothing: answer at once */
+#define RELAY_REGISTER  "pmixfab.relay.register"
+#define RELAY_UPDATE    "pmixfab.relay.update"
+#define RELAY_QUERY     "pmixfab.relay.query"     /* info: RELAY_QUERIES */
+#define RELAY_SUBSCRIBE "pmixfab.relay.subscribe" /* info: the known state; none: answer at once */
 
 #define RELAY_QUERIES "pmixfab.relay.queries" /* PMIX_DATA_ARRAY of PMIX_QUERY */
 
-/* The first info of a register and an update: PMIX_PROC, the relay's client that asks. */
+/* The first info of a register and an update: PMIX_PROC, the relay's client that sends it. */
 #define RELAY_REQUESTOR "pmixfab.relay.requestor"
 
 /*
- * A subscription is answered when something else is published than the PMIXFAB_KEY_GENERATION and
- * FAB_KEY_PUBLISHED that the watcher knows, when PMIXFAB_KEY_STALE is not what it says (if it does), or after
- * RELAY_SUBSCRIBE_SECONDS. The answer: the three of the published set, and, where there are planes, three
- * arrays of one length.
+ * A subscription is answered when the published state differs from the watcher's PMIXFAB_KEY_GENERATION and
+ * FAB_KEY_PUBLISHED, or from its PMIXFAB_KEY_STALE if given, or after RELAY_SUBSCRIBE_SECONDS. The answer:
+ * these three values and, if there are planes, three arrays of one length.
  */
 #define RELAY_SUBSCRIBE_SECONDS 20
 #define RELAY_INDICES           "pmixfab.relay.indices"     /* PMIX_DATA_ARRAY of PMIX_SIZE */
@@ -36,8 +34,8 @@
 #define RELAY_MAX_PLANES        4096
 
 /*
- * With this a node of fabricd before 1.0 hands over its report. Nodes have a channel of their own now, so it
- * is answered with what to do: RELAY_CODE, RELAY_REASON and RELAY_DIGEST.
+ * A node of fabricd before 1.0 delivers its report with this. Nodes have a channel of their own now, so the
+ * answer contains instructions: RELAY_CODE, RELAY_REASON and RELAY_DIGEST.
  */
 #define RELAY_DELIVER "pmixfab.relay.deliver"
 #define RELAY_CODE    "pmixfab.relay.code"   /* int32_t: enum pmixfab_err */
@@ -45,23 +43,23 @@
 #define RELAY_DIGEST  "pmixfab.relay.digest" /* uint64_t: 0 */
 
 /*
- * Can the running library serve a relay? PMIXFAB_ERR_UNSUPPORTED: it has holes (relay_tags.h), and is another
- * version than libpmixfab was built for, or one that the repair was not tried with. Any from 6.1.1 on will
- * do. With FABRICD_NO_REPAIR=1 in the environment nothing is refused, nor repaired. PMIx need not be
- * initialized.
+ * Return whether the running library can serve a relay. PMIXFAB_ERR_UNSUPPORTED: it has bugs (relay_tags.h),
+ * and it is not the version that libpmixfab was built for, or the repair was not tested with it. Every
+ * version from 6.1.1 on is supported. With FABRICD_NO_REPAIR=1 in the environment nothing is rejected or
+ * repaired. PMIx need not be initialized.
  */
 int relay_check_library(void);
 
 /* ---- reading answers ---------------------------------------------------------------------------- */
 
 /*
- * The answer to a register, update or query as an info array (free with PMIX_INFO_FREE); values are moved out
- * of `data`, which stays the caller's to free. `whole`: everything that a fabric object needs must be there.
- * PMIX_ERR_UNPACK_FAILURE: not what a fabricd says.
+ * Make an info array of the answer to a register, update or query (free it with PMIX_INFO_FREE); values are
+ * moved out of `data`, which the caller still frees. `whole`: everything that a fabric object needs must be
+ * there. PMIX_ERR_UNPACK_FAILURE: not a valid answer of fabricd.
  */
 pmix_status_t relay_decode(pmix_pdata_t *data, size_t n, bool whole, pmix_info_t **info, size_t *ninfo);
 
-/* What a scheduler serves, as a subscription tells it. */
+/* A plane of the scheduler, as in the answer to a subscription. */
 struct relay_plane {
     size_t index;
     uint64_t generation;
@@ -71,14 +69,12 @@ struct relay_news {
     uint64_t generation;
     int64_t published;
     uint32_t n;
-    struct relay_plane *planes; /* free with free() */
-    bool stale;                 /* the scheduler says it of itself */
+    struct relay_plane *planes; /* to be freed with free() */
+    bool stale;                 /* reported by the scheduler */
 };
 pmix_status_t relay_decode_news(const pmix_pdata_t *data, size_t n, struct relay_news *out);
 
-/*
- * The planes that differ from before to after, those that are gone included, into *out (free with free()).
- */
+/* Write the planes that differ from before to after, removed ones included, to *out (free it with free()). */
 int relay_changed(const struct relay_news *before, const struct relay_news *after, struct relay_plane **out,
                   uint32_t *n);
 

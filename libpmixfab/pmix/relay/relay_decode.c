@@ -1,4 +1,4 @@
-/* relay_decode.c - a scheduler's answers, of which nothing is believed before it was looked at. */
+/* relay_decode.c - check and decode a scheduler's answers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static bool good_strings(const pmix_data_array_t *array)
     return true;
 }
 
-/* Can every consumer read it as its type says, without meeting a null pointer? */
+/* Return whether every consumer can read it as its type says, without a null pointer. */
 static bool good_value(const pmix_value_t *value)
 {
     const pmix_data_array_t *array = NULL;
@@ -47,7 +47,7 @@ static bool good_key(const char *key)
     return key[0] != '\0' && memchr(key, '\0', PMIX_MAX_KEYLEN + 1) != NULL;
 }
 
-/* What consumers rely on, and its type. */
+/* The keys that consumers rely on, with their types. */
 static const struct {
     const char *key;
     pmix_data_type_t type;
@@ -58,7 +58,7 @@ static const struct {
 };
 #define N_NEEDED (sizeof(needed) / sizeof(needed[0]))
 
-/* Each needed key once and in its type; with `all`, none is missing. */
+/* Check that each needed key is there at most once and in its type; with `all`, that none is missing. */
 static bool good_answer(const pmix_pdata_t *data, size_t n, bool all)
 {
     size_t seen[N_NEEDED] = {0};
@@ -96,7 +96,7 @@ pmix_status_t relay_decode(pmix_pdata_t *data, size_t n, bool whole, pmix_info_t
     return PMIX_SUCCESS;
 }
 
-/* ---- watches ------------------------------------------------------------------------------------ */
+/* ---- subscriptions ---------------------------------------------------------------------------- */
 
 static const pmix_value_t *pdata_find(const pmix_pdata_t *data, size_t n, const char *key,
                                       pmix_data_type_t type)
@@ -128,7 +128,7 @@ pmix_status_t relay_decode_news(const pmix_pdata_t *data, size_t n, struct relay
     const pmix_value_t *stale = pdata_find(data, n, PMIXFAB_KEY_STALE, PMIX_BOOL);
     out->stale = stale != NULL && stale->data.flag;
     if (n == 2 + (size_t)(stale != NULL))
-        return PMIX_SUCCESS; /* nothing is published */
+        return PMIX_SUCCESS; /* no plane is published */
     const pmix_data_array_t *indices = find_array(data, n, RELAY_INDICES, PMIX_SIZE);
     const pmix_data_array_t *generations = find_array(data, n, RELAY_GENERATIONS, PMIX_UINT64);
     const pmix_data_array_t *names = find_array(data, n, RELAY_NAMES, PMIX_STRING);
@@ -163,7 +163,7 @@ int relay_changed(const struct relay_news *before, const struct relay_news *afte
     *out = calloc((size_t)before->n + after->n + 1, sizeof(**out));
     if (*out == NULL)
         return PMIXFAB_ERR_NOMEM;
-    /* Another history with the same numbers: a scheduler that lost its store. */
+    /* another history with the same numbers: the scheduler lost its store */
     bool all = before->generation == after->generation && before->published != after->published;
     for (uint32_t i = 0; i < after->n; i++) {
         const struct relay_plane *old = news_find_plane(before, after->planes[i].index);

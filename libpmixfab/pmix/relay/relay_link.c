@@ -24,9 +24,9 @@ bool relay_is_uri(const char *where)
     return strstr(where, ";tcp4://") != NULL || strstr(where, ";tcp6://") != NULL;
 }
 
-/* ---- where it is -------------------------------------------------------------------------------- */
+/* ---- the scheduler's address --------------------------------------------------------------------- */
 
-/* A scheduler that was started anew has another address: the run directory is asked each time. */
+/* A restarted scheduler has another address: the run directory is read for each connection. */
 static bool relay_read_uri(const char *where, char *uri, size_t size)
 {
     char path[4096];
@@ -68,8 +68,10 @@ static bool split_uri(const char *uri, char *host, size_t host_size, char *port,
     return true;
 }
 
-/* The library takes numbers only: a name is resolved for each connection, since it may have moved. NULL: it
- * cannot be. */
+/*
+ * Resolve the name, for each connection, because the library accepts numeric addresses only and the name may
+ * have moved. NULL: not possible.
+ */
 static struct addrinfo *resolve_uri(char *uri, size_t size)
 {
     char host[256], port[16], number[INET6_ADDRSTRLEN + 16];
@@ -88,7 +90,7 @@ static struct addrinfo *resolve_uri(char *uri, size_t size)
     return address;
 }
 
-/* ---- is somebody there? --------------------------------------------------------------------------- */
+/* ---- test of the connection ------------------------------------------------------------------------ */
 
 static bool relay_fd_poll(int fd, short events)
 {
@@ -100,8 +102,10 @@ static bool relay_fd_poll(int fd, short events)
     return n > 0;
 }
 
-/* First a connection of our own, since the library's would wait without a deadline. It says nothing: a live
- * server closes it at once, one that is stopped or out of reach does not. */
+/*
+ * Connect first without the library, which would wait without a deadline. No data are sent: a live server
+ * closes the connection at once, a stopped or unreachable one does not.
+ */
 static bool is_alive(const struct addrinfo *address)
 {
     int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error = 0;
@@ -134,8 +138,10 @@ static bool leads_to(int fd, const struct addrinfo *address)
     return a->sin6_port == b->sin6_port && memcmp(&a->sin6_addr, &b->sin6_addr, sizeof(a->sin6_addr)) == 0;
 }
 
-/* A descriptor of our own on the library's connection, the newest to that address; -1: not found. It tells of
- * a lost connection at once, which the library does not. It is never read here. */
+/*
+ * Return a duplicate of the library's descriptor of the connection, the newest to that address; -1: not
+ * found. It reports a lost connection at once, which the library does not. It is never read here.
+ */
 static int watch_socket(const struct addrinfo *address)
 {
     int found = -1, yes = 1, idle = 5, interval = 2, count = 3;
@@ -152,7 +158,7 @@ static int watch_socket(const struct addrinfo *address)
         found = fcntl(found, F_DUPFD_CLOEXEC, 0);
     if (found < 0)
         return -1;
-    /* A host that is gone without a word is noticed, too. */
+    /* also detect a host that disappeared */
     setsockopt(found, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
     setsockopt(found, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
     setsockopt(found, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
@@ -168,7 +174,7 @@ void relay_wait(struct relay *relay, int milliseconds)
     pthread_mutex_unlock(&relay->lock);
     int n = poll(fds, 2, milliseconds);
     if (n > 0 && fds[0].revents != 0 && read(relay->bell, &count, sizeof(count)) < 0)
-        fds[0].revents = 0; /* somebody else's poll has seen it */
+        fds[0].revents = 0; /* another poll has read it */
     pthread_mutex_lock(&relay->lock);
     if (n > 0 && fds[1].revents != 0)
         relay_lost(relay);
@@ -208,7 +214,7 @@ bool relay_link_connect(struct relay *relay)
     relay_link_close(relay);
     if (!relay_read_uri(relay->where, uri, sizeof(uri)) ||
         (address = resolve_uri(uri, sizeof(uri))) == NULL) {
-        fab_log(PMIXFAB_LOG_DEBUG, "relay: no scheduler's address at %s", relay->where);
+        fab_log(PMIXFAB_LOG_DEBUG, "relay: no scheduler address at %s", relay->where);
         return false;
     }
     bool connected =
@@ -216,14 +222,14 @@ bool relay_link_connect(struct relay *relay)
     if (connected)
         connected = relay_attach(relay, uri, address);
     else
-        fab_log(PMIXFAB_LOG_DEBUG, "relay: nobody answers at %s", uri);
+        fab_log(PMIXFAB_LOG_DEBUG, "relay: no answer at %s", uri);
     freeaddrinfo(address);
     return connected;
 }
 
 void relay_link_close(struct relay *relay)
 {
-    if (relay->attached) { /* nobody sends any more: the keeper has waited for that */
+    if (relay->attached) { /* no thread sends now: the relay's thread has waited for that */
         PMIx_tool_disconnect(&relay->server);
         relay_repair_unanswered();
     }

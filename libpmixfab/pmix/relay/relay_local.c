@@ -1,4 +1,6 @@
-/* relay_local.c - a run directory whose fabricd has no server: answers and news come from its snapshots. */
+/*
+ * relay_local.c - a run directory whose fabricd has no server: answers and changes come from its snapshots.
+ */
 #include <pmix.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +12,7 @@
 #include "pmix/rundir/snapshots.h"
 #include "topo/base/library_log.h"
 
-/* Does its fabricd say where to connect to? Then the relay does, or tries. */
+/* Return whether its fabricd publishes an address. Then the relay connects to it, or tries to. */
 static bool local_has_uri(const struct relay *relay)
 {
     char path[4096];
@@ -18,7 +20,7 @@ static bool local_has_uri(const struct relay *relay)
     return access(path, F_OK) == 0;
 }
 
-/* ---- news: the keeper's ---------------------------------------------------------------------------- */
+/* ---- changes: on the relay's thread ------------------------------------------------------------------ */
 
 static bool local_on_change(struct dir_watch *watch, void *cbdata)
 {
@@ -31,7 +33,7 @@ static bool local_on_change(struct dir_watch *watch, void *cbdata)
     return false;
 }
 
-/* What stands there, as a scheduler would tell it. */
+/* Read the present state in the form of a scheduler's answer. */
 static bool local_news(const struct relay *relay, struct relay_news *news)
 {
     struct rundir_planes planes;
@@ -86,10 +88,10 @@ bool relay_local_answer(const pmix_proc_t *requestor, pmix_fabric_operation_t op
         return false;
     rundir_answer(relay->snapshots, NULL, requestor, op, directives, queries, n, &answered, NULL);
     if (answered.status == PMIX_ERR_UNREACH)
-        return false; /* nor is there a snapshot */
+        return false; /* there is no snapshot either */
     if (answered.status != PMIX_SUCCESS)
         fab_log(PMIXFAB_LOG_DEBUG, "relay: from %s: %s", relay->where, PMIx_Error_string(answered.status));
-    if (queries != NULL && answered.status != PMIX_SUCCESS) { /* as relay_requests.c answers */
+    if (queries != NULL && answered.status != PMIX_SUCCESS) { /* same rule as in relay_requests.c */
         fab_infos_free(answered.info, answered.allocated);
         answered = (struct fab_answered){.status = relay_error_of_query(answered.status)};
     }

@@ -1,5 +1,7 @@
-/* relay_owner.c - whose is the socket at the address that a run directory names? While a PMIx server without
- * the guard is replaced, its port is free for anybody on this host. */
+/*
+ * relay_owner.c - check the owner of the socket at the address in a run directory. While a PMIx server
+ * without the guard is replaced, any user of this host can take its port.
+ */
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <netdb.h>
@@ -12,7 +14,10 @@
 
 #define TCP_LISTENS 0x0a
 
-/* The user whose socket listens at this loopback address, as the kernel's table has it. False: none. */
+/*
+ * Find the user whose socket listens at this loopback address, in the kernel's table. Return false if there
+ * is none.
+ */
 static bool owner_of_listener(const struct sockaddr_in *address, uid_t *uid)
 {
     char line[512];
@@ -34,7 +39,10 @@ static bool owner_of_listener(const struct sockaddr_in *address, uid_t *uid)
     return found;
 }
 
-/* Of this user are the run directory, or the folder of its PMIx server: in it, or of a unit beside it. */
+/*
+ * Return whether this user owns the run directory, or the folder of its PMIx server: inside it, or that of a
+ * unit beside it.
+ */
 static bool owner_is_fabricds(const char *rundir, uid_t uid)
 {
     static const char *const folders[] = {"", "/pmix", "-pmix"};
@@ -55,7 +63,7 @@ bool relay_owner_is_trusted(const char *rundir, const struct addrinfo *address)
     if (address->ai_family != AF_INET || ntohl(in->sin_addr.s_addr) >> 24 != 127 ||
         !owner_of_listener(in, &uid) || owner_is_fabricds(rundir, uid))
         return true;
-    fab_log(PMIXFAB_LOG_WARNING, "relay: port %u of %s is user %u's, not fabricd's: not connected",
+    fab_log(PMIXFAB_LOG_WARNING, "relay: not connected: port %u of %s belongs to user %u, not to fabricd",
             ntohs(in->sin_port), rundir, (unsigned)uid);
     return false;
 }

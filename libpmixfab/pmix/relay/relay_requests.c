@@ -1,4 +1,4 @@
-/* relay_requests.c - requests of a server's clients on their way to the scheduler: each is answered once. */
+/* relay_requests.c - requests of a server's clients to the scheduler: each is answered once. */
 #include <limits.h>
 #include <pmix.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static void answer_data(const struct relay_request *request, pmix_pdata_t *data,
         return;
     }
     free(answer);
-    fab_log(PMIXFAB_LOG_ERROR, "relay: the scheduler's answer to %s cannot be used: %s", request->op,
+    fab_log(PMIXFAB_LOG_ERROR, "relay: invalid answer of the scheduler to %s: %s", request->op,
             PMIx_Error_string(rc));
     answer_error(request, rc);
 }
@@ -61,7 +61,7 @@ static void relay_request_put(struct relay_request *request)
     free(request);
 }
 
-/* Into the table, where its deadline puts it: nearly always at the end. */
+/* Insert into the list in the order of deadlines: nearly always at the end. */
 static void relay_request_insert(struct relay *relay, struct relay_request *request)
 {
     struct relay_request *before = relay->list == NULL ? NULL : relay->list->prev;
@@ -76,7 +76,7 @@ static void relay_request_insert(struct relay *relay, struct relay_request *requ
         relay_poke(relay);
 }
 
-/* Out of the table: whoever has taken it answers it. */
+/* Remove from the list: the caller that removes a request answers it. */
 static void relay_request_remove(struct relay *relay, struct relay_request *request)
 {
     relay_forget_attempt(relay, request);
@@ -90,7 +90,7 @@ static bool means_lost(pmix_status_t status)
            status == PMIX_ERR_COMM_FAILURE;
 }
 
-/* On PMIx's thread. The number stands for the attempt: an answer that comes too late finds nothing. */
+/* On PMIx's thread. The number identifies the attempt: an answer that comes too late finds no request. */
 static void relay_request_on_answer(pmix_status_t status, pmix_pdata_t *data, size_t n, void *cbdata)
 {
     struct relay *relay = &fab_relay;
@@ -132,7 +132,7 @@ static void send_request(struct relay *relay, struct relay_request *request)
     pthread_mutex_lock(&relay->lock);
     if (--relay->sending == 0 && !relay->connected)
         relay_poke(relay);
-    if (rc != PMIX_SUCCESS && request->id == id) /* no answer comes: the connection is no more */
+    if (rc != PMIX_SUCCESS && request->id == id) /* no answer will come: the connection is lost */
         relay_lost(relay);
     relay_request_put(request);
 }
@@ -176,9 +176,9 @@ int64_t relay_expire(struct relay *relay, int64_t now, bool all)
     return relay->list == NULL ? INT64_MAX : relay->list->deadline;
 }
 
-/* ---- what a server's module calls ----------------------------------------------------------------- */
+/* ---- functions of a server's module ------------------------------------------------------------------ */
 
-/* With room for n infos; NULL: no memory. */
+/* Make a request with room for n infos; NULL without memory. */
 static struct relay_request *relay_request_new(const struct relay_request *like, size_t n)
 {
     struct relay_request *request = malloc(sizeof(*request));
@@ -195,8 +195,10 @@ static struct relay_request *relay_request_new(const struct relay_request *like,
     return NULL;
 }
 
-/* Into the table and on its way, within that time (0: the relay's own deadline, which none outlives). False:
- * it is still the caller's, since there is no connection. */
+/*
+ * Insert a request and send it, with this deadline (0: the relay's own, which is the maximum). Return false
+ * without a connection: the caller keeps the request.
+ */
 static bool relay_request_start(struct relay_request *request, unsigned deadline_ms)
 {
     struct relay *relay = &fab_relay;
@@ -213,8 +215,7 @@ static bool relay_request_start(struct relay_request *request, unsigned deadline
     return taken;
 }
 
-/* The time that a caller gives itself with PMIX_TIMEOUT, where that is less than `most`; 0: as long as it
- * takes. */
+/* Return the shortest PMIX_TIMEOUT of the caller if it is less than `most`; 0: no limit. */
 static unsigned relay_patience(const pmix_info_t *info, size_t n, unsigned most)
 {
     for (size_t i = 0; i < n; i++) {
@@ -271,8 +272,7 @@ pmix_status_t pmixfab_server_query(pmix_proc_t *requestor, pmix_query_t *queries
     const struct relay_request like = {.op = RELAY_QUERY, .cbfunc = cbfunc, .cbdata = cbdata};
     if (cbfunc == NULL || queries == NULL || n == 0)
         return PMIX_ERR_BAD_PARAM;
-    pmix_status_t refused =
-        fab_answer_check(queries, n); /* an error that comes later is lost: relay_error_of_query() */
+    pmix_status_t refused = fab_answer_check(queries, n); /* a later error is lost: relay_error_of_query() */
     if (refused != PMIX_SUCCESS)
         return refused;
     if (relay_local_answer(requestor, PMIX_FABRIC_REQUEST_INFO, NULL, queries, n, cbfunc, cbdata))

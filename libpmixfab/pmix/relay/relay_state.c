@@ -18,10 +18,10 @@ void relay_poke(struct relay *relay)
     const uint64_t one = 1;
     relay->poked = true;
     if (write(relay->bell, &one, sizeof(one)) < 0)
-        return; /* it is ringing already */
+        return; /* it is set already */
 }
 
-/* Not from the clock: a thousand servers may have been started in the same second. */
+/* Do not seed from the clock: a thousand servers may start in the same second. */
 int64_t relay_with_jitter(unsigned pause)
 {
     static unsigned count;

@@ -1,5 +1,4 @@
-/* relay_subscription.c - the long poll: what the scheduler has published meanwhile, as events for a server's
- * clients. */
+/* relay_subscription.c - the long poll: turn the scheduler's changes into events for a server's clients. */
 #include <pmix.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +8,11 @@
 #include "topo/base/library_log.h"
 #include "topo/base/milliseconds.h"
 
-#define HANDLERS_MS 5000 /* how long handlers of this process may take before UPDATED comes nevertheless */
+#define HANDLERS_MS 5000 /* maximum time for handlers of this process before UPDATED is sent anyway */
 #define SLACK_MS    10000
 #define AGAIN_MS    1000
 
-/* ---- asking ------------------------------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------------------------------- */
 
 /* On PMIx's thread. */
 static void subscription_on_news(pmix_status_t status, pmix_pdata_t *data, size_t n, void *cbdata)
@@ -33,7 +32,7 @@ static void subscription_on_news(pmix_status_t status, pmix_pdata_t *data, size_
             subscription->news.published == subscription->known.published &&
             subscription->news.stale == subscription->known.stale)
             subscription->due +=
-                AGAIN_MS; /* nothing new, and at once: not as agreed, so not in a tight loop */
+                AGAIN_MS; /* an answer at once without a change violates the protocol: do not loop fast */
         if (status != PMIX_SUCCESS) {
             fab_log(PMIXFAB_LOG_WARNING, "relay: watching the scheduler: %s", PMIx_Error_string(status));
             subscription->due += AGAIN_MS;
@@ -65,12 +64,14 @@ static void subscription_request(struct relay *relay, int64_t now)
         relay_lost(relay);
 }
 
-/* ---- telling ------------------------------------------------------------------------------------ */
+/* ---- events ------------------------------------------------------------------------------------- */
 
 #define N_TOLD 4
 
-/* An event, with all that the library may read until it calls back: from 6.1 on it copies neither the infos
- * nor the source in the call. */
+/*
+ * An event, with all data that the library may read until it calls back: from 6.1 on the call copies neither
+ * the infos nor the source.
+ */
 struct relay_told {
     pmix_proc_t source;
     pmix_info_t *info;
@@ -105,7 +106,7 @@ static struct relay_told *subscription_told_new(const pmix_proc_t *self, const s
     PMIX_INFO_LOAD(&told->info[0], PMIX_FABRIC_INDEX, &plane->index, PMIX_SIZE);
     PMIX_INFO_LOAD(&told->info[1], PMIXFAB_KEY_GENERATION, &plane->generation, PMIX_UINT64);
     PMIX_INFO_LOAD(&told->info[2], PMIX_FABRIC_PLANE, plane->name, PMIX_STRING);
-    /* A client that comes later must not be told of what was before it. */
+    /* do not send it to clients that come later */
     PMIX_INFO_LOAD(&told->info[3], PMIX_EVENT_DO_NOT_CACHE, &yes, PMIX_BOOL);
     return told;
 }
@@ -118,13 +119,13 @@ static void subscription_report(struct relay *relay, pmix_status_t code)
         if (told == NULL)
             continue;
         const pmix_proc_t *source =
-            told->source.nspace[0] != '\0' ? &told->source : NULL; /* an empty name is everybody's */
+            told->source.nspace[0] != '\0' ? &told->source : NULL; /* an empty name matches every process */
         subscription->telling++;
         pthread_mutex_unlock(&relay->lock);
         pmix_status_t rc =
             PMIx_Notify_event(code, source, PMIX_RANGE_SESSION, told->info, N_TOLD, on_told, told);
         if (rc != PMIX_SUCCESS)
-            on_told(rc, told); /* its callback does not come */
+            on_told(rc, told); /* its callback will not come */
         pthread_mutex_lock(&relay->lock);
     }
 }
@@ -171,7 +172,7 @@ int64_t relay_subscription_step(struct relay *relay, int64_t now)
         return subscription->told_until;
     if (subscription->news_ready) {
         start_telling(relay, now);
-        return now; /* once more */
+        return now; /* immediately again */
     }
     if (!relay->connected)
         return INT64_MAX;
@@ -181,7 +182,7 @@ int64_t relay_subscription_step(struct relay *relay, int64_t now)
         subscription_request(relay, now);
         return subscription->due;
     }
-    fab_log(PMIXFAB_LOG_WARNING, "relay: the scheduler does not answer any more");
+    fab_log(PMIXFAB_LOG_WARNING, "relay: the scheduler no longer answers");
     relay_lost(relay);
     return now;
 }
@@ -192,6 +193,6 @@ void relay_subscription_reset(struct relay *relay)
     free(subscription->known.planes);
     free(subscription->news.planes);
     free(subscription->changed);
-    unsigned telling = subscription->telling; /* their callbacks still come */
+    unsigned telling = subscription->telling; /* their callbacks will still come */
     *subscription = (struct relay_subscription){.telling = telling};
 }

@@ -12,9 +12,9 @@
 #include "pmixfab.h"
 
 #define BUILT_FOR FAB_PMIX_VERSION(PMIX_VERSION_MAJOR, PMIX_VERSION_MINOR, PMIX_VERSION_RELEASE)
-/* From here on the library gives an answer only to whoever has asked its sender. */
+/* From this version on the library accepts an answer only from the peer that it asked. */
 #define KEEPS_APART FAB_PMIX_VERSION(6, 1, 1)
-/* Of the versions before, those that the repair was tried with. */
+/* Earlier versions with which the repair was tested. */
 #define IS_TRIED                                                                                             \
     (BUILT_FOR == FAB_PMIX_VERSION(4, 2, 2) ||                                                               \
      (BUILT_FOR >= FAB_PMIX_VERSION(5, 0, 3) && BUILT_FOR < FAB_PMIX_VERSION(5, 1, 0)) ||                    \
@@ -54,7 +54,7 @@ static void drop_unanswered(pmix_status_t status, void *cbdata)
         if (one->tag < PMIX_PTL_TAG_DYNAMIC || one->tag == UINT32_MAX)
             continue;
         pmix_list_remove_item(&pmix_ptl_base.posted_recvs, &one->super);
-        free(one); /* what PMIX_RELEASE() does, which can print and abort */
+        free(one); /* as PMIX_RELEASE(), which can print and abort */
     }
 }
 #else

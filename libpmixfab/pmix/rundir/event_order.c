@@ -14,20 +14,20 @@ struct order_state {
 struct order_entry {
     char name[SNAP_NAME_MAX + 1];
     uint32_t index;
-    struct order_state now, known; /* as the last look found it; as callers know it */
-    bool named;                    /* by the `pending` of the last look */
+    struct order_state now, known; /* as found by the last look; as reported to callers */
+    bool named;                    /* named in the `pending` of the last look */
     bool open;                     /* PENDING was raised, UPDATED was not */
-    uint64_t announced;            /* the generation that PENDING had */
+    uint64_t announced;            /* the generation of that PENDING */
 };
 
 struct event_order {
     struct order_entry *entries;
     uint32_t n, room;
     uint32_t n_open;
-    uint64_t open_for;  /* the open pairs wait for the end of this `pending`; 0: they wait for nothing */
-    uint64_t pending;   /* that the last look found and that counts; 0: none */
-    uint64_t last_seen; /* in the file, whether it counts or not */
-    int64_t since;      /* when that was first seen */
+    uint64_t open_for;            /* the open pairs wait for the end of this `pending`; 0: none */
+    uint64_t pending;             /* the valid one of the last look; 0: none */
+    uint64_t last_seen;           /* in the file, valid or not */
+    int64_t since;                /* time when that was first seen */
     struct order_change *changes; /* of the step; room for `room` */
 };
 
@@ -53,7 +53,7 @@ static struct order_entry *order_find(struct event_order *order, const char *nam
     return NULL;
 }
 
-/* Found or added; NULL: no memory. */
+/* Find or add an entry; NULL without memory. */
 static struct order_entry *order_entry(struct event_order *order, const char *name)
 {
     struct order_entry *entry = order_find(order, name);
@@ -65,7 +65,7 @@ static struct order_entry *order_entry(struct event_order *order, const char *na
     if (order->room != room) {
         struct order_change *changes = reallocarray(order->changes, order->room, sizeof(*changes));
         if (changes == NULL) {
-            order->room = room; /* the larger array of entries does no harm */
+            order->room = room; /* a larger array of entries does no harm */
             return NULL;
         }
         order->changes = changes;
@@ -76,7 +76,7 @@ static struct order_entry *order_entry(struct event_order *order, const char *na
     return entry;
 }
 
-/* ---- what looks find ------------------------------------------------------------------------------- */
+/* ---- input from looks ------------------------------------------------------------------------------ */
 
 static struct order_entry *order_take(struct event_order *order, const struct order_plane *plane)
 {
@@ -98,7 +98,7 @@ void event_order_know(struct event_order *order, const struct order_plane *plane
     entry->open = false;
 }
 
-/* A `pending` counts while it is young enough. */
+/* Use a `pending` while it is recent enough. */
 static void order_take_pending(struct event_order *order, uint64_t generation, int64_t now)
 {
     if (generation != order->last_seen)
@@ -139,7 +139,9 @@ static bool order_changed(const struct order_entry *entry)
                : known->gone || now->generation != known->generation || now->published != known->published;
 }
 
-/* It is not, or not only, what the present `pending` is about. */
+/*
+ * Return whether the change belongs, wholly or in part, to an earlier generation than the present `pending`.
+ */
 static bool order_precedes(const struct event_order *order, const struct order_entry *entry)
 {
     return order->pending == 0 || !entry->named ||
@@ -163,7 +165,7 @@ static void order_open(struct event_order *order, struct order_entry *entry, uin
     order_add(step, order->changes, entry, generation);
 }
 
-/* Changes that no `pending` announced, or one that has ended. */
+/* Open pairs for changes without a `pending`, or after its end. */
 static void order_open_changed(struct event_order *order, struct order_step *step)
 {
     for (uint32_t i = 0; i < order->n; i++) {
@@ -175,7 +177,9 @@ static void order_open_changed(struct event_order *order, struct order_step *ste
         order->open_for = 0;
 }
 
-/* The part of a generation that was in place before its `pending` was seen is known by now. */
+/*
+ * Return whether the part of a generation that was in place before its `pending` was seen is reported by now.
+ */
 static bool order_is_done(const struct event_order *order, const struct order_entry *entry)
 {
     return entry->known.gone ? entry->now.gone : entry->known.generation == order->pending;
@@ -190,9 +194,9 @@ static void order_open_named(struct event_order *order, struct order_step *step)
 }
 
 /*
- * Of a plane that is further on already this pair is of the generation that was announced, and the next one
- * of the generation that is there. One that is not as far, because the publisher failed or died, is announced
- * as it is.
+ * Close a pair. If the plane is at a later generation already, this pair is for the announced generation and
+ * the next pair for the present one. If it is at an earlier one, because the publisher failed or died, it is
+ * reported as it is.
  */
 static void order_close(struct event_order *order, struct order_entry *entry, struct order_step *step)
 {

@@ -13,8 +13,10 @@
 #include "pmixfab.h"
 #include "topo/snapshot/folder_watch.h"
 
-/* How often it is looked where nothing is watched: before the first watch, where the system has none to give,
- * and while neither the run directory nor its parent is there. */
+/*
+ * Interval of looks without a watch: before the first watch, if the system has none to give, and while
+ * neither the run directory nor its parent exists.
+ */
 #define RETRY_MS 1000
 
 struct dir_watch {
@@ -22,7 +24,7 @@ struct dir_watch {
     char *rundir;
     dir_watch_fn look;
     void *cbdata;
-    struct fab_folder_watch folder; /* inotify -1: not yet, or the system gave none */
+    struct fab_folder_watch folder; /* inotify -1: not yet, or not available */
     int stop;                       /* an eventfd */
 };
 
@@ -45,8 +47,8 @@ static void *dir_watch_thread(void *arg)
             return NULL;
         if (fds[0].revents != 0)
             return NULL;
-        /* Not at once: to give a watch back takes many milliseconds, which is long for the host of a job that
-         * ends soon. */
+        /* Only now: closing a watch takes many milliseconds, too long for the host of a job that ends
+         * soon. */
         if (watch->folder.inotify < 0)
             (void)fab_folder_watch_open(watch->rundir, &watch->folder);
         look = !watched || again;
@@ -80,7 +82,7 @@ int dir_watch_start(const char *rundir, dir_watch_fn look, void *cbdata, struct 
         dir_watch_free(watch);
         return PMIXFAB_ERR_NOMEM;
     }
-    /* The host's signals are for the host's threads. */
+    /* The host's signals must go to the host's threads. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int failed = pthread_create(&watch->thread, NULL, dir_watch_thread, watch);

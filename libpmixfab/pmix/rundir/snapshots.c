@@ -18,36 +18,38 @@
 #include "topo/snapshot/format.h"
 #include "topo/snapshot/reader.h"
 
-/* A plane is read again and again: a file is opened and checked when it is new, and known by its inode
- * afterwards. Publishers rename whole new files into place, so another content is another inode. */
+/*
+ * A plane is read repeatedly: a file is opened and checked when it is new, and recognised by its inode
+ * afterwards. Publishers rename whole new files into place, so other content means another inode.
+ */
 struct known_plane {
     struct known_plane *prev, *next;
     char name[64];
     struct stat file;
-    struct rundir_content *content; /* the last one that could be read; NULL: none yet */
-    bool seen;                      /* by the refresh that is under way */
-    bool readable;                  /* the file is there and good: content is what it holds */
-    bool gone;                      /* the plane is no more: its file is missing among newer ones */
+    struct rundir_content *content; /* the last readable one; NULL: none yet */
+    bool seen;                      /* by the refresh in progress */
+    bool readable;                  /* the file exists and is valid: content holds it */
+    bool gone;                      /* the plane was removed: its file is missing among newer ones */
 };
 
 struct rundir_snapshots {
     pthread_mutex_t lock;
     char *rundir;
-    bool trusted_only; /* nothing is believed that others than root and the service's user may write */
-    uid_t service;     /* the service's user, as the last refresh found it */
+    bool trusted_only; /* files that users other than root and the service's may write are rejected */
+    uid_t service;     /* the service's user, as of the last refresh */
     struct known_plane *planes;
-    struct fab_pending pending; /* what the last refresh found in it */
+    struct fab_pending pending; /* as of the last refresh */
     struct event_order *order;
     bool (*wanted)(const char *plane, void *cbdata); /* NULL: all planes */
     void *cbdata;
-    bool watched; /* what there was at the start is no news */
+    bool watched; /* the state at the start is no change */
 };
 
 /* ---- contents ---------------------------------------------------------------------------------------- */
 
 static atomic_size_t matrices;
 
-/* Take over an opened snapshot (also on error). Listed, without users. NULL: no memory. */
+/* Take over an opened snapshot (also on error), listed and without users. NULL without memory. */
 static struct rundir_content *content_new(struct pmixfab *fab, const char *path)
 {
     struct rundir_content *content = calloc(1, sizeof(*content));
@@ -64,7 +66,7 @@ static struct rundir_content *content_new(struct pmixfab *fab, const char *path)
     return content;
 }
 
-/* What only users need. */
+/* Free the parts that only users need. */
 static void cool_down(struct rundir_content *content)
 {
     if (content->info != NULL)
@@ -113,7 +115,7 @@ int rundir_content_use(struct rundir_content *content)
     return PMIXFAB_OK;
 }
 
-/* The info array points at the matrix, so it is made first: what is written there cannot be taken back. */
+/* The info array points at the matrix, so it is made first: the writes to the matrix cannot be undone. */
 static int take_matrix(struct rundir_content *content, struct rundir_content *before)
 {
     int rc = content_make_info(content, before->matrix);
@@ -146,7 +148,7 @@ void rundir_content_release(struct rundir_content *content)
     free_unneeded(content);
 }
 
-/* It is no longer what is published. NULL allowed. */
+/* Mark it as no longer published. NULL is allowed. */
 static void content_unlist(struct rundir_content *content)
 {
     if (content == NULL)
@@ -155,7 +157,7 @@ static void content_unlist(struct rundir_content *content)
     free_unneeded(content);
 }
 
-/* Do both tell their readers the same, as the same publication? */
+/* Return whether both have the same content, of the same publication. */
 static bool content_same(const struct rundir_content *a, const struct rundir_content *b)
 {
     return a->plane.generation == b->plane.generation && a->plane.published == b->plane.published &&
@@ -169,7 +171,7 @@ size_t rundir_content_matrices(void)
 
 /* ---- known planes ------------------------------------------------------------------------------------ */
 
-/* Forget what is published and has no users. */
+/* Drop published content without users. */
 static void snapshots_forget(struct rundir_snapshots *snapshots)
 {
     struct known_plane *plane = snapshots->planes, *next;
@@ -182,7 +184,7 @@ static void snapshots_forget(struct rundir_snapshots *snapshots)
     }
 }
 
-/* By name; NULL: never seen. */
+/* Find a plane by name; NULL: never seen. */
 static struct known_plane *snapshots_find(const struct rundir_snapshots *snapshots, const char *name)
 {
     struct known_plane *plane;
@@ -194,10 +196,11 @@ static struct known_plane *snapshots_find(const struct rundir_snapshots *snapsho
     return NULL;
 }
 
-/* ---- trust ------------------------------------------------------------------------------------------
+/*
+ * ---- trust ------------------------------------------------------------------------------------------
  *
  * Users are compared by number: a name may wait for a directory server. The service's user is the owner of
- * the run directory, if only root could have put it where it is; or whoever we are ourselves.
+ * the run directory, if only root could have created it there; or this process's own user.
  */
 
 static bool only_its_owner_writes(const struct stat *st)
@@ -245,8 +248,10 @@ static struct known_plane *snapshots_find_or_add(struct rundir_snapshots *snapsh
     return plane;
 }
 
-/* What a new file holds becomes the plane's content, unless it is what is known already (a daemon that starts
- * writes its files anew). */
+/*
+ * Make the content of a new file the plane's, unless it is known already (a starting daemon writes its files
+ * again).
+ */
 static void take_content(struct known_plane *plane, struct rundir_content *content)
 {
     if (plane->content != NULL && content_same(plane->content, content)) {
@@ -257,7 +262,7 @@ static void take_content(struct known_plane *plane, struct rundir_content *conte
     plane->content = content;
 }
 
-/* The file's state before and after the opening must be one, or it is not known which file was opened. */
+/* The file's state before and after opening must be equal, or it is unknown which file was opened. */
 static void refresh_plane(struct rundir_snapshots *snapshots, const char *name)
 {
     struct known_plane *plane = snapshots_find_or_add(snapshots, name);
@@ -269,11 +274,11 @@ static void refresh_plane(struct rundir_snapshots *snapshots, const char *name)
         struct stat before, after;
         struct pmixfab *fab = NULL;
         if (stat(path, &before) != 0)
-            return; /* renamed away meanwhile */
+            return; /* renamed meanwhile */
         plane->seen = true;
         plane->gone = false;
         if (snapshots->trusted_only && !trust_file(snapshots, &before)) {
-            fab_log(PMIXFAB_LOG_WARNING, "%s: others than root and user %u may write it: not believed", path,
+            fab_log(PMIXFAB_LOG_WARNING, "%s: writable by users other than root and %u: not trusted", path,
                     (unsigned)snapshots->service);
             plane->readable = false;
             memset(&plane->file, 0, sizeof(plane->file));
@@ -296,7 +301,7 @@ static void refresh_plane(struct rundir_snapshots *snapshots, const char *name)
     }
 }
 
-/* What is no good `pending` announces nothing: the changes themselves are seen. */
+/* An invalid `pending` announces nothing: the changes themselves are seen. */
 static void refresh_pending(struct rundir_snapshots *snapshots, int dir)
 {
     struct stat st;
@@ -305,14 +310,16 @@ static void refresh_pending(struct rundir_snapshots *snapshots, int dir)
         return;
     if (fstat(fd, &st) != 0 || (snapshots->trusted_only && !trust_file(snapshots, &st)))
         fab_log(PMIXFAB_LOG_WARNING,
-                "%s/" FAB_RUNDIR_PENDING ": others than root and user %u may write it: ignored",
+                "%s/" FAB_RUNDIR_PENDING ": writable by users other than root and %u: ignored",
                 snapshots->rundir, (unsigned)snapshots->service);
     else if (fab_pending_read(fd, &snapshots->pending) != PMIXFAB_OK)
         fab_log(PMIXFAB_LOG_WARNING, "%s/" FAB_RUNDIR_PENDING " cannot be read: ignored", snapshots->rundir);
     close(fd);
 }
 
-/* ---- all of them ------------------------------------------------------------------------------------ */
+/*
+ * ---- all planes -----------------------------------------------------------------------------------------
+ */
 
 static uint64_t newest_generation(const struct rundir_snapshots *snapshots)
 {
@@ -326,7 +333,7 @@ static uint64_t newest_generation(const struct rundir_snapshots *snapshots)
     return newest;
 }
 
-/* A file that is missing says that its plane is gone only beside newer ones. */
+/* A missing file means that its plane was removed only if there are newer ones. */
 static void settle_missing(struct rundir_snapshots *snapshots)
 {
     struct known_plane *plane;
@@ -346,8 +353,8 @@ static void settle_missing(struct rundir_snapshots *snapshots)
 }
 
 /*
- * Look again. PMIXFAB_ERR_NOTFOUND, _PERM (or it is not trusted), _IO: the directory cannot be read; nothing
- * is readable then. Files that are no good are logged and skipped.
+ * Look again. PMIXFAB_ERR_NOTFOUND, _PERM (or not trusted), _IO: the directory cannot be read; then no plane
+ * is readable. Invalid files are logged and skipped.
  */
 static int snapshots_refresh(struct rundir_snapshots *snapshots, struct fab_err *err)
 {
@@ -363,11 +370,11 @@ static int snapshots_refresh(struct rundir_snapshots *snapshots, struct fab_err 
         rc = errno == ENOENT || errno == ENOTDIR ? PMIXFAB_ERR_NOTFOUND
              : errno == EACCES                   ? PMIXFAB_ERR_PERM
                                                  : PMIXFAB_ERR_IO;
-        fab_fail(err, rc, "%s: cannot be read: %s: is a fabricd running here?", snapshots->rundir,
+        fab_fail(err, rc, "%s: cannot be read: %s: check that fabricd runs here", snapshots->rundir,
                  strerror(errno));
     } else if (snapshots->trusted_only && !trust_directory(snapshots, dirfd(dir))) {
         rc = fab_fail(err, PMIXFAB_ERR_PERM,
-                      "%s: others than root and the service's user may write it: not believed",
+                      "%s: writable by users other than root and the service's user: not trusted",
                       snapshots->rundir);
         closedir(dir);
     } else {
@@ -375,7 +382,8 @@ static int snapshots_refresh(struct rundir_snapshots *snapshots, struct fab_err 
         for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
             if (fab_snapshot_plane_of(entry->d_name, name))
                 refresh_plane(snapshots, name);
-        /* behind the files: what is in place by then is a part of what is pending, or precedes it */
+        /* after the files: planes that are in place by then are a part of the pending generation, or
+         * precede it */
         refresh_pending(snapshots, dirfd(dir));
         closedir(dir);
     }
@@ -509,7 +517,7 @@ void rundir_snapshots_unpin(struct rundir_snapshots *snapshots, struct rundir_co
 
 /* ---- answers ---------------------------------------------------------------------------------------- */
 
-/* The planes as the answers take them; free() it. */
+/* List the planes in the form for answers; free it with free(). */
 static struct fab_answer_plane *planes_to_answer(const struct rundir_planes *planes)
 {
     struct fab_answer_plane *list = calloc((size_t)planes->n + 1, sizeof(*list));
@@ -540,7 +548,7 @@ void rundir_answer(struct rundir_snapshots *snapshots, const char *host, const p
 
 /* ---- changes ---------------------------------------------------------------------------------------- */
 
-/* A plane for the order of events. It has content. */
+/* Return the state of a plane with content, for the order of events. */
 static struct order_plane plane_order(const struct known_plane *plane)
 {
     return (struct order_plane){.name = plane->name,
@@ -555,8 +563,10 @@ static bool is_wanted(const struct rundir_snapshots *snapshots, const char *plan
     return snapshots->wanted == NULL || snapshots->wanted(plane, snapshots->cbdata);
 }
 
-/* For the order of events: what the last refresh found of the planes that are wanted. Nothing, where the
- * directory cannot be read. PMIXFAB_ERR_NOMEM. */
+/*
+ * Write the results of the last refresh for the wanted planes, for the order of events; nothing if the
+ * directory cannot be read. PMIXFAB_ERR_NOMEM.
+ */
 static int snapshots_order(struct rundir_snapshots *snapshots)
 {
     struct fab_pending pending = {.generation = snapshots->pending.generation};
@@ -575,7 +585,7 @@ static int snapshots_order(struct rundir_snapshots *snapshots)
     {
         if (plane->content != NULL && (plane->readable || plane->gone) && is_wanted(snapshots, plane->name)) {
             found[n] = plane_order(plane);
-            /* a plane ends with the generation that is without it */
+            /* a plane ends with the generation without it */
             if (plane->gone && newest > found[n].generation)
                 found[n].generation = newest;
             n++;

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 /*
- * Room for `need` elements of `size` bytes in *array, which was malloc'ed or is NULL and has room for *room.
- * It grows to twice its size at least, so that n appends cost n copies. False: there is no memory, or more
- * than UINT32_MAX are needed; nothing has changed then.
+ * Make room for `need` elements of `size` bytes in *array, which is NULL or from malloc() and has room for
+ * *room. The room at least doubles, so n appends cost O(n). Return false, and change nothing, without memory
+ * or for more than UINT32_MAX elements.
  */
 static inline bool fab_array_room(void **array, uint32_t *room, uint64_t need, size_t size)
 {
@@ -28,7 +28,7 @@ static inline bool fab_array_room(void **array, uint32_t *room, uint64_t need, s
     return true;
 }
 
-/* The same of a typed array: FAB_ARRAY_ROOM(&list->items, &list->room, list->n + 1). */
+/* As fab_array_room(), for a typed array: FAB_ARRAY_ROOM(&list->items, &list->room, list->n + 1). */
 #define FAB_ARRAY_ROOM(array, room, need)                                                                    \
     __extension__({                                                                                          \
         void *array_ = *(array);                                                                             \

@@ -1,16 +1,16 @@
-/* backoff.h - pauses between attempts that fail: each twice as long as the one before, up to a bound. */
+/* backoff.h - pauses between failed attempts: each twice as long as the last, up to a maximum. */
 #ifndef FAB_TOPO_BASE_BACKOFF_H
 #define FAB_TOPO_BASE_BACKOFF_H
 
 #include <stdint.h>
 
 struct backoff {
-    int64_t first, most; /* pauses, in the caller's unit */
-    unsigned at_once;    /* so many attempts have no pause */
-    unsigned failed;     /* attempts in a row */
+    int64_t first, most; /* shortest and longest pause, in the caller's unit */
+    unsigned at_once;    /* number of retries without a pause */
+    unsigned failed;     /* failed attempts in a row */
 };
 
-/* The pause after the last attempt. 0: none has failed, or not more than `at_once`. */
+/* Return the pause after the last attempt; 0 if no more than `at_once` have failed in a row. */
 static inline int64_t backoff_pause(const struct backoff *backoff)
 {
     int64_t pause = backoff->first;
@@ -21,14 +21,14 @@ static inline int64_t backoff_pause(const struct backoff *backoff)
     return pause < backoff->most ? pause : backoff->most;
 }
 
-/* An attempt has failed. Returns the pause before the next one. */
+/* Count a failed attempt and return the pause before the next one. */
 static inline int64_t backoff_next(struct backoff *backoff)
 {
     backoff->failed++;
     return backoff_pause(backoff);
 }
 
-/* An attempt has succeeded. */
+/* Count a successful attempt. */
 static inline void backoff_reset(struct backoff *backoff)
 {
     backoff->failed = 0;

@@ -1,4 +1,4 @@
-/* bytes.h - bytes that are appended to: of a packet whose size nobody knows before. */
+/* bytes.h - a buffer that grows, for a packet of unknown size. */
 #ifndef FAB_TOPO_BASE_BYTES_H
 #define FAB_TOPO_BASE_BYTES_H
 
@@ -8,12 +8,12 @@
 #include "topo/base/frame.h"
 
 struct fab_bytes {
-    uint8_t *at; /* to be free()d */
+    uint8_t *at; /* to be freed with free() */
     uint32_t n, room;
-    bool failed; /* no memory; nothing is appended any more */
+    bool failed; /* out of memory; later appends do nothing */
 };
 
-/* Room for n bytes more; NULL: none. */
+/* Append room for n bytes and return it; NULL without memory. */
 static inline uint8_t *fab_bytes_more(struct fab_bytes *bytes, size_t n)
 {
     if (bytes->failed || !FAB_ARRAY_ROOM(&bytes->at, &bytes->room, (uint64_t)bytes->n + n)) {
@@ -31,7 +31,7 @@ static inline void fab_bytes_add(struct fab_bytes *bytes, const void *from, size
         memcpy(to, from, n);
 }
 
-/* A number in so many bytes, as frame_get() reads it. */
+/* Append a number of `width` bytes in the form that frame_get() reads. */
 static inline void fab_bytes_put(struct fab_bytes *bytes, uint64_t value, unsigned width)
 {
     uint8_t *to = fab_bytes_more(bytes, width);

@@ -24,7 +24,7 @@ bool fab_cidr_parse(const char *text, struct fab_cidr *out)
     return out->length <= (out->v6 ? 128u : 32u);
 }
 
-/* The bits of byte i that belong to the network. */
+/* Return the bits of byte i that belong to the network. */
 static unsigned mask_of(const struct fab_cidr *network, unsigned i)
 {
     if (network->length >= 8 * (i + 1))
@@ -46,13 +46,13 @@ int fab_cidr_check(const char *text, struct fab_err *err)
 {
     struct fab_cidr network;
     if (!fab_cidr_parse(text, &network))
-        return fab_fail(err, PMIXFAB_ERR_SYNTAX,
-                        "\"%.60s\" is no network: give an address and a length, as 10.91.0.0/16 or fd00::/64",
-                        text);
+        return fab_fail(
+            err, PMIXFAB_ERR_SYNTAX,
+            "\"%.60s\" is not a network: give an address and a length, as 10.91.0.0/16 or fd00::/64", text);
     for (unsigned i = 0; i < 16; i++)
         if ((network.bytes[i] & ~mask_of(&network, i) & 0xff) != 0)
             return fab_fail(err, PMIXFAB_ERR_SYNTAX,
-                            "\"%.60s\" is no network: bits are set beyond the length of %u", text,
+                            "\"%.60s\" is not a network: bits are set after the first %u", text,
                             network.length);
     return PMIXFAB_OK;
 }

@@ -9,18 +9,24 @@
 #include "topo/base/error.h"
 
 struct fab_cidr {
-    unsigned char bytes[16]; /* 4 or 16 of them count */
-    unsigned length;         /* of the network, in bits */
+    unsigned char bytes[16]; /* 4 or 16 bytes are used */
+    unsigned length;         /* length of the network, in bits */
     bool v6;
 };
 
-/* "10.91.0.0/16", "fd00::/64". PMIXFAB_ERR_SYNTAX: not that, or bits are set beyond its length. */
+/*
+ * Check that `text` is a network, as "10.91.0.0/16" or "fd00::/64". PMIXFAB_ERR_SYNTAX: it is not, or bits
+ * are set beyond its length.
+ */
 int fab_cidr_check(const char *text, struct fab_err *err);
 
-/* An address with the length of its network, "10.91.0.2/16": bits beyond it are allowed. False: none. */
+/*
+ * Parse an address with the length of its network, "10.91.0.2/16"; bits beyond the length are allowed. Return
+ * false for any other text.
+ */
 bool fab_cidr_parse(const char *text, struct fab_cidr *out);
 
-/* Is that address in this network? The address's own length does not matter. */
+/* Return whether the network contains the address. The address's own length is ignored. */
 bool fab_cidr_contains(const struct fab_cidr *network, const struct fab_cidr *address);
 
 #endif

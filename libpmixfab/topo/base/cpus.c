@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A decimal number below FAB_CPUS_MAX, which *at is moved behind. */
+/* Read a decimal number below FAB_CPUS_MAX and move *at past it. */
 static bool read_cpu(const char **at, unsigned *cpu)
 {
     const char *first = *at;
@@ -14,7 +14,7 @@ static bool read_cpu(const char **at, unsigned *cpu)
     return *at != first && *cpu < FAB_CPUS_MAX;
 }
 
-/* "3", "3-9" or "3-9:2". */
+/* Read "3", "3-9" or "3-9:2". */
 static bool read_range(const char **at, struct fab_cpus *out)
 {
     unsigned from, to, step = 1;
@@ -70,7 +70,7 @@ bool fab_cpus_meet(const struct fab_cpus *a, const struct fab_cpus *b)
     return false;
 }
 
-/* Two that are no neighbours stand alone: a step is worth writing from three on. */
+/* Write a step only for three or more processors; two that are not adjacent are listed one by one. */
 bool fab_cpus_text(const struct fab_cpus *cpus, char *out, size_t size)
 {
     size_t at = 0;

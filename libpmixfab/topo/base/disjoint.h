@@ -1,10 +1,13 @@
-/* disjoint.h - disjoint sets of numbers: parent[x] is x of a set's lowest, which stands for it. */
+/*
+ * disjoint.h - disjoint sets of numbers: parent[x] leads to the lowest number of the set, which represents
+ * it.
+ */
 #ifndef FAB_TOPO_BASE_DISJOINT_H
 #define FAB_TOPO_BASE_DISJOINT_H
 
 #include <stdint.h>
 
-/* The lowest of the set of x. */
+/* Return the lowest number of the set that contains x. */
 static inline uint32_t fab_set_root(uint32_t *parent, uint32_t x)
 {
     while (parent[x] != x)

@@ -1,4 +1,4 @@
-/* error.c - errors in words. */
+/* error.c - error messages. */
 #include "topo/base/error.h"
 
 #include <stdio.h>
@@ -20,12 +20,12 @@ const char *pmixfab_strerror(int err)
         [-PMIXFAB_ERR_IO] = "input or output failed",
         [-PMIXFAB_ERR_NOTFOUND] = "not found",
         [-PMIXFAB_ERR_SYNTAX] = "not in the expected form",
-        [-PMIXFAB_ERR_CONFLICT] = "the input contradicts itself",
-        [-PMIXFAB_ERR_RANGE] = "a number or size out of range",
+        [-PMIXFAB_ERR_CONFLICT] = "contradictory input",
+        [-PMIXFAB_ERR_RANGE] = "a number or size is out of range",
         [-PMIXFAB_ERR_TRUNCATED] = "the data end too early",
         [-PMIXFAB_ERR_FOREIGN] = "data of another kind",
         [-PMIXFAB_ERR_OLDER] = "an older format that is no longer read",
-        [-PMIXFAB_ERR_NEWER] = "a newer format that is not known yet",
+        [-PMIXFAB_ERR_NEWER] = "a newer format that this version cannot read",
         [-PMIXFAB_ERR_CORRUPT] = "damaged data",
         [-PMIXFAB_ERR_BUSY] = "in use by another",
         [-PMIXFAB_ERR_PERM] = "not permitted",
@@ -40,7 +40,7 @@ const char *pmixfab_strerror(int err)
 
 int fab_vfail(struct fab_err *err, int code, const char *fmt, va_list args)
 {
-    struct fab_err made; /* a buffer of its own: the arguments may hold err->text */
+    struct fab_err made; /* a separate buffer: the arguments may point at err->text */
 
     if (err == NULL)
         return code;

@@ -1,4 +1,4 @@
-/* formats.h - what `fabricctl export` writes, by name: fabricd's configuration names it, too. */
+/* formats.h - the formats of `fabricctl export`, which fabricd's configuration also names. */
 #ifndef FAB_TOPO_BASE_FORMATS_H
 #define FAB_TOPO_BASE_FORMATS_H
 
@@ -9,7 +9,7 @@
     "slurm-tree, slurm-block, slurm-yaml, flux-jgf, k8s-labels, volcano, nodemap, hostlist, rankfile, "      \
     "topograph, topograph-graph, ibnetdiscover, dot, graphml, json, npy, csv"
 
-/* Is the word of so many bytes one of them? */
+/* Return whether the word of `len` bytes is one of them. */
 static inline bool fab_is_export_format(const char *word, size_t len)
 {
     size_t n;

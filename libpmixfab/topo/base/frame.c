@@ -1,4 +1,4 @@
-/* frame.c - heads of packets, written and believed only when they are right. */
+/* frame.c - write and check the heads of packets. */
 #include "topo/base/frame.h"
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@ uint8_t *frame_put(uint8_t *at, uint64_t value, unsigned bytes)
     return at + bytes;
 }
 
-/* Everything but the checksum itself. */
+/* Return the checksum of all bytes except the checksum itself. */
 static uint64_t frame_checksum(const uint8_t *bytes, size_t size)
 {
     uint64_t head = XXH3_64bits(bytes, AT_SUM);
@@ -78,13 +78,13 @@ int frame_open(const struct frame_kind *kind, const void *bytes, size_t size, st
                         ": use programs of one version",
                         what, version, kind->version);
     if (total < FRAME_HEAD || total > kind->max || zero != 0)
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "%s says it has an impossible %" PRIu64 " bytes", what,
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "%s has an impossible size of %" PRIu64 " bytes", what,
                         total);
     if (size < total)
         return fab_fail(err, PMIXFAB_ERR_TRUNCATED, "%s ends after %zu of %" PRIu64 " bytes", what, size,
                         total);
     if (size > total)
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "%" PRIu64 " bytes too many behind %s", size - total, what);
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "%" PRIu64 " bytes too many after %s", size - total, what);
     if (frame_get(in, 8) != frame_checksum(start, size))
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "the checksum of %s does not match", what);
     return PMIXFAB_OK;

@@ -1,4 +1,4 @@
-/* hostlist.c - lists of hosts as Slurm writes them. */
+/* hostlist.c - lists of hosts in Slurm's form. */
 #include "topo/base/hostlist.h"
 
 #include <ctype.h>
@@ -11,13 +11,13 @@
 
 /* ---- reading ---- */
 
-#define NAME_MAX_BYTES 255 /* of a host, with its domain */
-#define BRACKETS_MAX   8   /* pairs in one name */
+#define NAME_MAX_BYTES 255 /* of a host name with its domain */
+#define BRACKETS_MAX   8   /* pairs of brackets in one name */
 
-/* A name being spelled out: bytes so far, and where its next part stands in the list. */
+/* A name that is being expanded: the bytes so far, and the position of its next part in the list. */
 struct spelling {
     const char *text; /* the whole list */
-    uint32_t most;    /* names */
+    uint32_t most;    /* maximum number of names */
     struct fab_hostlist *out;
     struct fab_err *err;
     char name[NAME_MAX_BYTES + 1];
@@ -56,14 +56,13 @@ static int read_number(const struct spelling *s, const char **at, uint64_t *numb
         *number = 10 * *number + (uint64_t)(**at - '0');
     *width = (int)(*at - from);
     if (*width == 0)
-        return hostlist_bad(s, from,
-                            **at == '\0' ? "a bracket does not close" : "a number should stand here");
-    return *width <= 18 ? 0 : hostlist_bad(s, from, "a number is too long");
+        return hostlist_bad(s, from, **at == '\0' ? "a bracket is not closed" : "a number is expected here");
+    return *width <= 18 ? 0 : hostlist_bad(s, from, "the number is too long");
 }
 
 static int spell(struct spelling *s, const char *at, size_t len, unsigned depth);
 
-/* What stands in brackets, from `at` on; `close`: behind the bracket that ends it. */
+/* Expand the ranges in brackets from `at` on; `close` is the position after the closing bracket. */
 static int spell_ranges(struct spelling *s, const char *at, const char *close, size_t len, unsigned depth)
 {
     while (at < close) {
@@ -79,48 +78,48 @@ static int spell_ranges(struct spelling *s, const char *at, const char *close, s
         if (rc != 0)
             return rc;
         if (to < from)
-            return hostlist_bad(s, first, "a range ends before it begins");
+            return hostlist_bad(s, first, "the range ends before it begins");
         if (*at != ',' && *at != ']')
-            return hostlist_bad(s, at, "in brackets there are numbers, '-' and ',' only");
+            return hostlist_bad(s, at, "only numbers, '-' and ',' may stand in brackets");
         at++;
         for (uint64_t n = from; n <= to && rc == 0; n++) {
             int bytes =
                 snprintf(s->name + len, sizeof(s->name) - len, "%0*llu", width, (unsigned long long)n);
 
             if ((size_t)bytes >= sizeof(s->name) - len)
-                return hostlist_bad(s, first, "a name is too long");
+                return hostlist_bad(s, first, "the name is too long");
             rc = spell(s, close, len + (size_t)bytes, depth + 1);
         }
         if (rc != 0)
             return rc;
     }
-    return at == close ? 0 : hostlist_bad(s, at, "a bracket does not close");
+    return at == close ? 0 : hostlist_bad(s, at, "a bracket is not closed");
 }
 
-/* All names whose first `len` bytes are spelled, and whose rest begins at `at`. */
+/* Expand all names whose first `len` bytes are known and whose rest begins at `at`. */
 static int spell(struct spelling *s, const char *at, size_t len, unsigned depth)
 {
     for (; !ends_name(*at); at++) {
         if (*at == ']')
-            return hostlist_bad(s, at, "a bracket closes that was not opened");
+            return hostlist_bad(s, at, "a closing bracket without an opening one");
         if (*at == '[') {
             const char *close = strchr(at, ']');
 
             if (close == NULL)
-                return hostlist_bad(s, at, "a bracket does not close");
+                return hostlist_bad(s, at, "a bracket is not closed");
             if (depth == BRACKETS_MAX)
                 return hostlist_bad(s, at, "too many brackets in one name");
-            return at + 1 == close ? hostlist_bad(s, at, "nothing stands in the brackets")
+            return at + 1 == close ? hostlist_bad(s, at, "the brackets are empty")
                                    : spell_ranges(s, at + 1, close + 1, len, depth);
         }
         if (len == NAME_MAX_BYTES)
-            return hostlist_bad(s, at, "a name is too long");
+            return hostlist_bad(s, at, "the name is too long");
         s->name[len++] = *at;
     }
     return keep_name(s, len);
 }
 
-/* Behind a name as it is written, brackets and the commas in them included. */
+/* Return the position after a name, with its brackets and the commas in them. */
 static const char *behind_name(const char *at)
 {
     for (bool inside = false; *at != '\0' && (inside || !ends_name(*at)); at++)
@@ -162,11 +161,11 @@ void fab_hostlist_free(struct fab_hostlist *list)
 
 /* ---- folding ---- */
 
-/* A name cut into what stands before its last digits, and those. */
+/* A name split before its last digits. */
 struct numbered {
     const char *digits;
     size_t prefix; /* bytes before the digits */
-    size_t width;  /* 0: does not end in a number that can be counted on */
+    size_t width;  /* 0: the name does not end in a countable number */
     uint64_t number;
 };
 
@@ -174,7 +173,7 @@ static struct numbered numbered_split(const char *name)
 {
     struct numbered c = {.prefix = strlen(name)};
 
-    /* longer numbers are serial numbers and stay names */
+    /* longer numbers are serial numbers and stay part of the name */
     while (c.prefix > 0 && isdigit((unsigned char)name[c.prefix - 1]) && c.width < 9) {
         c.prefix--;
         c.width++;
@@ -188,7 +187,7 @@ static struct numbered numbered_split(const char *name)
     return c;
 }
 
-/* How many of names[0..n-1] follow each other in one counting run. */
+/* Return how many of names[0..n-1] form one consecutive run. */
 static size_t run_length(const char *const *names, size_t n)
 {
     struct numbered first = numbered_split(names[0]);
@@ -208,7 +207,7 @@ static size_t run_length(const char *const *names, size_t n)
     return len;
 }
 
-/* One prefix with all its runs that stand next to each other; returns how many names it took. */
+/* Write all adjacent runs of one prefix and return how many names they cover. */
 static size_t fold_prefix(FILE *out, const char *const *names, size_t n)
 {
     struct numbered first = numbered_split(names[0]);

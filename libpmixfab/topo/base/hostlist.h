@@ -1,4 +1,4 @@
-/* hostlist.h - lists of hosts as Slurm writes them: "node[0001-0004,7],login1". */
+/* hostlist.h - lists of hosts in Slurm's form: "node[0001-0004,7],login1". */
 #ifndef FAB_TOPO_BASE_HOSTLIST_H
 #define FAB_TOPO_BASE_HOSTLIST_H
 
@@ -7,9 +7,9 @@
 
 #include "topo/base/error.h"
 
-#define FAB_HOSTLIST_MAX 1000000 /* names of one list: what is more is a slip of the keyboard */
+#define FAB_HOSTLIST_MAX 1000000 /* names in one list; more are taken for a typing error */
 
-/* Names in the order of the list, as often as they stand there. */
+/* The names in the order of the list; repeated names stay. */
 struct fab_hostlist {
     char **names;
     uint32_t n;
@@ -17,20 +17,20 @@ struct fab_hostlist {
 };
 
 /*
- * Names, separated by commas or white space. Ranges in brackets: "n[1-3,7]", several of them in a name
- * ("r[1-2]n[01-18]"), the last one counting fastest; the width of a range's first number is that of all of
- * it. On error *out is empty. PMIXFAB_ERR_SYNTAX: the message says what, and at which character.
+ * Expand a list of names separated by commas or white space. Names may have ranges in brackets: "n[1-3,7]",
+ * also several ("r[1-2]n[01-18]"), the last one counting fastest. The first number of a range sets its width.
+ * On error *out is empty. PMIXFAB_ERR_SYNTAX: the message names the fault and the character.
  * PMIXFAB_ERR_RANGE: more than FAB_HOSTLIST_MAX names.
  */
 int fab_hostlist_parse(const char *text, struct fab_hostlist *out, struct fab_err *err);
-/* The same for who can take no more than `most` names: a short text may stand for a million. */
+/* As above, with a limit of `most` names: a short text can stand for a million. */
 int fab_hostlist_parse_most(const char *text, uint32_t most, struct fab_hostlist *out, struct fab_err *err);
 void fab_hostlist_free(struct fab_hostlist *list);
 
 /*
- * The names, in their order, in the short form. What is in one pair of brackets has one prefix; a run is of
- * numbers of one width, or of numbers without leading zeros. Free with free(); NULL without memory. Names
- * with brackets, commas or white space in them do not come back.
+ * Write the names in the short form, in their order. Each pair of brackets belongs to one prefix; a run has
+ * numbers of one width, or numbers without leading zeros. Free the result with free(); NULL without memory.
+ * Names that contain brackets, commas or white space cannot be parsed again.
  */
 char *fab_hostlist_fold(const char *const *names, size_t n);
 

@@ -1,4 +1,4 @@
-/* large_pages.h - memory of many MB: to get it in small pages takes as long as to compute what goes there. */
+/* large_pages.h - huge pages for arrays of many MB, where page faults take as long as the computation. */
 #ifndef FAB_TOPO_BASE_LARGE_PAGES_H
 #define FAB_TOPO_BASE_LARGE_PAGES_H
 
@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Ask the kernel for large pages, where it is worth it. The memory is new; it is released as ever. */
+/* Ask the kernel for huge pages if the size is worth it. The memory must be new; free it as usual. */
 static inline void fab_large_pages(void *memory, size_t size)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)memory;

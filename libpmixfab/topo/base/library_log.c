@@ -25,7 +25,7 @@ void fab_log(enum pmixfab_level level, const char *fmt, ...)
     char line[1001];
     va_list args;
 
-    /* called without the lock held, so that a callback may log or install another */
+    /* call it without the lock, so that the callback may log or install another one */
     pthread_mutex_lock(&lock);
     pmixfab_log_fn fn = callback;
     void *data = callback_data;

@@ -9,7 +9,7 @@ static bool natural_is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Compare two runs of digits by value; step both behind them. */
+/* Compare two runs of digits by value and move both pointers past them. */
 static int compare_runs(const char **a, const char **b)
 {
     const char *x = *a, *y = *b;
@@ -46,5 +46,5 @@ int fab_natural_cmp(const char *a, const char *b)
     }
     if (*x != *y)
         return (unsigned char)*x < (unsigned char)*y ? -1 : 1;
-    return strcmp(a, b); /* alike but for zeros in front: node1, node01 */
+    return strcmp(a, b); /* equal except for leading zeros: node1, node01 */
 }

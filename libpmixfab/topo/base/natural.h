@@ -2,8 +2,10 @@
 #ifndef FAB_TOPO_BASE_NATURAL_H
 #define FAB_TOPO_BASE_NATURAL_H
 
-/* Order of names with numbers in them as people read it: node2 before node10. As strcmp. Total: only equal
- * bytes compare 0. */
+/*
+ * Compare names with numbers in them as people read them: node2 before node10. Result as strcmp(); only equal
+ * bytes compare 0.
+ */
 int fab_natural_cmp(const char *a, const char *b);
 
 #endif

@@ -9,7 +9,7 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* How many letters are to be added, left out or replaced (Levenshtein). */
+/* Return how many letters must be added, removed or replaced (Levenshtein). */
 static size_t letters_away(const char *a, const char *b)
 {
     size_t row[LONGEST + 1];

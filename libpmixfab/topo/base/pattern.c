@@ -6,7 +6,7 @@
 #define BETWEEN      ", \t"
 #define PATTERN_ROOM 256
 
-/* The next pattern, without its "!"; empty where it is too long. False: there is none. */
+/* Read the next pattern without its "!"; it is empty if it is too long. Return false at the end. */
 static bool next_pattern(const char **list, char pattern[PATTERN_ROOM], bool *without)
 {
     const char *from = *list + strspn(*list, BETWEEN);

@@ -1,4 +1,4 @@
-/* scratch.h - the arrays of one computation, which are freed together. */
+/* scratch.h - temporary arrays of one computation, freed together. */
 #ifndef FAB_TOPO_BASE_SCRATCH_H
 #define FAB_TOPO_BASE_SCRATCH_H
 
@@ -8,14 +8,14 @@
 
 #define FAB_SCRATCH_MOST 16
 
-/* Zeroed: empty. */
+/* All zero: empty. */
 struct fab_scratch {
     void *arrays[FAB_SCRATCH_MOST];
     unsigned n;
-    bool failed; /* there was no memory for one of them */
+    bool failed; /* one of them could not be allocated */
 };
 
-/* n elements of `size` bytes, zeroed, and one more; NULL: there is no memory, or there was none before. */
+/* Return a zeroed array of n + 1 elements of `size` bytes; NULL if this or an earlier allocation failed. */
 static inline void *fab_scratch_array(struct fab_scratch *scratch, size_t n, size_t size)
 {
     void *array = scratch->failed || scratch->n == FAB_SCRATCH_MOST ? NULL : calloc(n + 1, size);
@@ -25,7 +25,7 @@ static inline void *fab_scratch_array(struct fab_scratch *scratch, size_t n, siz
     return array;
 }
 
-/* Set a pointer to an array of what it points to. */
+/* Set a pointer to a new array of n elements of its type. */
 #define FAB_SCRATCH(scratch, pointer, n) (*(pointer) = fab_scratch_array(scratch, n, sizeof(**(pointer))))
 
 static inline void fab_scratch_free(struct fab_scratch *scratch)

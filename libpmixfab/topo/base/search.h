@@ -1,12 +1,12 @@
-/* search.h - the one binary search. */
+/* search.h - binary search. */
 #ifndef FAB_TOPO_BASE_SEARCH_H
 #define FAB_TOPO_BASE_SEARCH_H
 
 #include <stdint.h>
 
 /*
- * The first of the places [from, end) of a sorted list that is not before what is looked for; `end`: there is
- * none. `is_before` is an expression that says of place `at` whether it is.
+ * Return the first position in [from, end) of a sorted list that is not before the value searched; `end` if
+ * there is none. `is_before` is an expression that tests the position named `at`.
  */
 /* NOLINTBEGIN(bugprone-macro-parentheses): `at` is a name */
 #define FAB_LOWER_BOUND(from, end, at, is_before)                                                            \

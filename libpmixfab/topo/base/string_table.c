@@ -36,7 +36,7 @@ void fab_strings_destroy(struct fab_strings *strings)
     *strings = (struct fab_strings){0};
 }
 
-/* Where text of this size, its end included, stands in the table, or the free place where it would. */
+/* Return the place of a text in the table, or the free place for it. `size` includes the terminating 0. */
 static uint32_t *string_table_place(const struct fab_strings *strings, const char *text, size_t size)
 {
     uint32_t at = (uint32_t)XXH3_64bits_withSeed(text, size, strings->seed) & strings->mask;
@@ -46,7 +46,7 @@ static uint32_t *string_table_place(const struct fab_strings *strings, const cha
     return &strings->places[at];
 }
 
-/* Another table. The strings stand one behind the other, so they are found without the old one. */
+/* Make another table. The strings follow each other, so the old table is not needed for this. */
 static bool make_table(struct fab_strings *strings, uint32_t mask)
 {
     uint32_t *places = calloc((size_t)mask + 1, sizeof(*places));
@@ -65,7 +65,7 @@ static bool make_table(struct fab_strings *strings, uint32_t mask)
     return true;
 }
 
-/* Of what stands there from the beginning, at most half full. */
+/* Make a table of the strings present at the start, at most half full. */
 static bool first_table(struct fab_strings *strings)
 {
     uint32_t mask = 1023;
@@ -91,7 +91,7 @@ static bool grow_text(struct fab_strings *strings, size_t size)
     return true;
 }
 
-/* Text of this size, its end included, was asked for. */
+/* Count a text as used. `size` includes the terminating 0. */
 static uint32_t string_table_use(struct fab_strings *strings, uint32_t offset, size_t size)
 {
     uint64_t bit = UINT64_C(1) << offset % 64;
@@ -103,15 +103,15 @@ static uint32_t string_table_use(struct fab_strings *strings, uint32_t offset, s
     return offset;
 }
 
-#define FEW 8u /* texts that are new: a table of all that stands there takes longer than to look for them */
+#define FEW 8u /* new texts found by search: building a table of all strings would take longer */
 
-/* Without a table: the offset of text, 0: it stands nowhere. Each string has an end before it. */
+/* Search without a table and return the offset of the text; 0 if it is not there. Each string follows a 0. */
 static uint32_t string_table_search(const struct fab_strings *strings, const char *text, size_t size)
 {
     char around[256];
 
     if (size >= sizeof(around))
-        return 0; /* it stands twice then, if it does */
+        return 0; /* a text of this size may be stored twice */
     around[0] = '\0';
     memcpy(around + 1, text, size);
     const char *found = memmem(strings->text, strings->size, around, size + 1);
@@ -135,7 +135,7 @@ static uint32_t string_table_append(struct fab_strings *strings, const char *tex
     return offset;
 }
 
-/* The table stays at most half full. */
+/* Make room for one string; the table stays at most half full. */
 static bool make_place(struct fab_strings *strings)
 {
     if (strings->places == NULL)

@@ -1,8 +1,8 @@
 /*
- * string_table.h - a pool of texts that grows: each text stands once.
+ * string_table.h - a growing pool of texts; each text is stored once.
  *
- * They may begin with those of an earlier pool: what stood there keeps its place, and what nobody asks
- * for any more goes on standing there until it is too much (fab_strings_untidy).
+ * A pool may start with the content of an earlier pool. Those texts keep their offsets; unused ones stay
+ * until they take too much space (fab_strings_untidy).
  */
 #ifndef FAB_TOPO_BASE_STRING_TABLE_H
 #define FAB_TOPO_BASE_STRING_TABLE_H
@@ -14,32 +14,34 @@
 #include "topo/base/error.h"
 
 struct fab_strings {
-    char *text;    /* the section: each with its end; the first is the empty one */
-    uint32_t size; /* its bytes */
+    char *text;    /* the pool: texts with their terminating 0; the first one is empty */
+    uint32_t size; /* size of the pool, bytes */
     size_t cap;
-    uint32_t *places;  /* a hash table of offsets, 0: free; NULL: nobody has needed it yet */
-    uint32_t n, mask;  /* strings in it; places - 1 */
-    uint32_t searched; /* texts, without a table */
-    uint64_t seed;     /* who makes the texts cannot know it, and nothing that comes out depends on it */
-    int error;         /* of the first failure; what comes after it is worth nothing */
-    uint32_t kept;     /* bytes that stood there at the beginning */
-    uint32_t in_use;   /* of them, those of texts that were asked for */
-    uint64_t *used;    /* a bit for each of them: a text that was asked for begins there */
+    uint32_t *places;  /* hash table of offsets, 0: free; NULL: not built yet */
+    uint32_t n, mask;  /* strings in the table; number of its places - 1 */
+    uint32_t searched; /* texts searched without a table */
+    uint64_t seed;     /* secret from those who choose the texts; the result does not depend on it */
+    int error;         /* code of the first failure; everything after it is invalid */
+    uint32_t kept;     /* bytes of the earlier pool */
+    uint32_t in_use;   /* of them, bytes of texts in use */
+    uint64_t *used;    /* one bit for each of those bytes: a text in use begins there */
 };
 
-/* PMIXFAB_ERR_NOMEM; to be destroyed all the same. */
+/* Make an empty pool. Destroy it even after PMIXFAB_ERR_NOMEM. */
 int fab_strings_init(struct fab_strings *strings);
-/* The same, with a copy of an earlier section (its first and its last byte are 0). */
+/* As above, with a copy of an earlier pool, whose first and last bytes are 0. */
 int fab_strings_begin(struct fab_strings *strings, const char *section, uint32_t size);
 void fab_strings_destroy(struct fab_strings *strings);
 
-/* Offset of text; 0 with strings->error set where there is no memory, or no offset left. */
+/* Add a text and return its offset; 0, with strings->error set, without memory or offsets. */
 uint32_t fab_strings_add(struct fab_strings *strings, const char *text);
-/* The same. Nothing is searched where it stands at `offset` of the earlier section. */
+/* As above. If the text stands at `offset` of the earlier pool, no search is needed. */
 uint32_t fab_strings_take(struct fab_strings *strings, uint32_t offset, const char *text);
 
-/* More than an eighth of it, and more than 4 KiB, is nobody's any more: better to begin anew. The same texts,
- * taken again from what is tidy, are tidy. */
+/*
+ * Return whether unused texts take more than 4 KiB and more than an eighth of the used size, so that a new
+ * pool is better. The same texts, taken again from a tidy pool, make a tidy pool.
+ */
 bool fab_strings_untidy(const struct fab_strings *strings);
 
 #endif

@@ -1,14 +1,14 @@
-/* text.c - making what others said fit for a line of text. */
+/* text.c - sanitize text from others for one line of output. */
 #include "topo/base/text.h"
 
 #include <string.h>
 
-/* Length of the well-formed UTF-8 character at s (RFC 3629), 0 where there is none. */
+/* Return the length of the well-formed UTF-8 character at s (RFC 3629); 0 if there is none. */
 static size_t utf8_char_length(const unsigned char *s, size_t len)
 {
     unsigned lead = s[0];
     size_t need;
-    unsigned low = 0x80, high = 0xbf; /* what the second byte may be */
+    unsigned low = 0x80, high = 0xbf; /* allowed values of the second byte */
 
     if (lead < 0x80)
         return 1;
@@ -44,7 +44,7 @@ static bool is_control(const unsigned char *s, size_t n)
     return n == 1 ? s[0] < 0x20 || s[0] == 0x7f : n == 2 && s[0] == 0xc2 && s[1] < 0xa0;
 }
 
-/* The code point of a character of n bytes, from two on. */
+/* Return the code point of a character of n >= 2 bytes. */
 static unsigned utf8_code(const unsigned char *s, size_t n)
 {
     unsigned code = s[0] & (0x7fu >> n);
@@ -54,9 +54,9 @@ static unsigned utf8_code(const unsigned char *s, size_t n)
 }
 
 /*
- * Two names that differ by such a one look the same, and one of them can show another text than it has.
- * Unicode's Default_Ignorable_Code_Point (without a width, or turning the direction), what separates lines
- * and paragraphs, and marks of annotations.
+ * Return whether a character is invisible: two names that differ only in such characters look equal. These
+ * are Unicode's Default_Ignorable_Code_Point (no width, or changes the direction), separators of lines and
+ * paragraphs, and annotation marks.
  */
 static bool is_unseen(const unsigned char *s, size_t n)
 {
@@ -82,7 +82,7 @@ size_t fab_text_clean(char *out, size_t size, const char *text, size_t len, cons
     if (size == 0)
         return 0;
     for (size_t i = 0; i < len && s[i] != 0;) {
-        const bool plain = s[i] >= 0x20 && s[i] < 0x7f; /* as most are: at once */
+        const bool plain = s[i] >= 0x20 && s[i] < 0x7f; /* most bytes: accept them at once */
         size_t n = plain ? 1 : utf8_char_length(s + i, len - i);
         bool bad = plain ? also != NULL && strchr(also, s[i]) != NULL
                          : n == 0 || is_control(s + i, n) || (n > 1 && is_unseen(s + i, n));
@@ -113,7 +113,7 @@ bool fab_text_is_utf8(const char *text, size_t len)
     return true;
 }
 
-/* Signed or not, bytes of UTF-8 are none of these. */
+/* Bytes of UTF-8 are neither, whether char is signed or not. */
 static bool is_blank_or_control(char c)
 {
     return (unsigned char)c <= ' ' || c == 0x7f;

@@ -1,6 +1,4 @@
-/*
- * text.h - making what a device, a file or a peer said fit for a line of text.
- */
+/* text.h - sanitize text from a device, a file or a peer for one line of output. */
 #ifndef FAB_TOPO_BASE_TEXT_H
 #define FAB_TOPO_BASE_TEXT_H
 
@@ -8,20 +6,23 @@
 #include <stddef.h>
 
 /*
- * Copy `len` bytes of text (up to the first byte 0) to out, which always ends with a 0. Control characters,
- * characters that nobody sees or that turn the direction of writing, bytes that are not UTF-8 and every
- * character of `also` (ASCII; may be NULL) become '?'. What does not fit is cut, never inside a character.
- * `out` may be `text`. Returns the length of the result.
+ * Copy `len` bytes of text (up to the first 0 byte) to out and terminate it. Control characters, invisible
+ * characters, characters that change the direction of writing, bytes that are not UTF-8, and each character
+ * of `also` (ASCII; may be NULL) become '?'. Text that does not fit is cut between characters. `out` may be
+ * `text`. Return the length of the result.
  */
 size_t fab_text_clean(char *out, size_t size, const char *text, size_t len, const char *also);
 
-/* The text without the blanks and control characters at its ends; *len becomes its length. */
+/* Return the text without blanks and control characters at both ends; *len becomes its length. */
 const char *fab_text_trim(const char *text, size_t *len);
 
-/* UTF-8 without control characters? What nobody sees may be in it: those who sent it count its bytes. */
+/*
+ * Return whether the text is UTF-8 without control characters. Invisible characters are allowed: the sender
+ * counts their bytes.
+ */
 bool fab_text_is_utf8(const char *text, size_t len);
 
-/* 0 to 15; -1: it is none. */
+/* Return 0 to 15, or -1 if c is not a hexadecimal digit. */
 static inline int fab_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')

@@ -1,4 +1,4 @@
-/* change_list.c - lists of changes, in an operator's words. */
+/* change_list.c - lists of changes with their texts. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ const char *fab_change_name(enum fab_change_kind kind)
     return (size_t)kind < sizeof(kinds) / sizeof(kinds[0]) && kinds[kind] != NULL ? kinds[kind] : "unknown";
 }
 
-/* Bytes of a list of subjects, its end too. */
+/* Return the bytes of a list of subjects, its terminating 0 included. */
 static size_t subjects_size(const char *subjects)
 {
     const char *at = subjects;
@@ -150,12 +150,15 @@ int fab_diff_repeat(struct fab_diff *diff, const struct fab_diff *from)
     return diff_finish(&out);
 }
 
-/* ---- a change that is not between two inventories, about a cable or a node ----------------------------- */
+/*
+ * ---- a change of a cable or a node that is not a difference of two inventories
+ * -------------------------------
+ */
 
-/* What is told of one end. */
+/* The texts of one end. */
 struct end_words {
     char text[FAB_NODE_TEXT + 16];
-    char subject[FAB_NODE_TEXT]; /* a list of one, or none */
+    char subject[FAB_NODE_TEXT]; /* a list of one subject, or none */
     size_t n_subject;
     bool is_switch;
 };

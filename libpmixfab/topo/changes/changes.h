@@ -1,6 +1,4 @@
-/*
- * changes.h - what changed from one inventory, report or snapshot to the next, in an operator's words.
- */
+/* changes.h - differences between two inventories, reports or snapshots, and their texts for an operator. */
 #ifndef FAB_TOPO_CHANGES_CHANGES_H
 #define FAB_TOPO_CHANGES_CHANGES_H
 
@@ -11,7 +9,7 @@
 #include "topo/model/report.h"
 
 enum fab_change_kind {
-    FAB_CHANGE_HOST_ADDED = 1, /* first device of a host appeared */
+    FAB_CHANGE_HOST_ADDED = 1, /* the first device of a host appeared */
     FAB_CHANGE_HOST_LOST,
     FAB_CHANGE_DEVICE_ADDED, /* a cabled HCA port */
     FAB_CHANGE_DEVICE_LOST,
@@ -20,13 +18,12 @@ enum fab_change_kind {
     FAB_CHANGE_LINK_ADDED, /* a cable between two ports */
     FAB_CHANGE_LINK_LOST,
     FAB_CHANGE_LINK_RATE,  /* same cable, another width or speed */
-    FAB_CHANGE_PORT_STATE, /* of a cabled port, as far as served: ACTIVE or not */
-    FAB_CHANGE_NAME,       /* a node is called otherwise */
+    FAB_CHANGE_PORT_STATE, /* of a cabled port, as far as published: ACTIVE or not */
+    FAB_CHANGE_NAME,       /* a node has another name */
     FAB_CHANGE_LID,
-    FAB_CHANGE_OTHER, /* anything else that is kept: chassis, vendor, number of ports, uncabled ports,
-                       * prefixes
-                       */
-    /* of what hosts report (fab_report_changes), which has devices added and lost, names and LIDs as well */
+    /* any other published value: chassis, vendor, number of ports, uncabled ports, prefixes */
+    FAB_CHANGE_OTHER,
+    /* of host reports (fab_report_changes); devices added and lost, names and LIDs are also used */
     FAB_CHANGE_REPORT_ADDED, /* a host reports for the first time */
     FAB_CHANGE_REPORT_LOST,  /* its report was forgotten */
     FAB_CHANGE_FIRMWARE,
@@ -34,231 +31,242 @@ enum fab_change_kind {
     FAB_CHANGE_STATE,
     FAB_CHANGE_SPEED,
     FAB_CHANGE_MTU,
-    FAB_CHANGE_FACT, /* anything else that is reported */
-    /* what several of the above come to (fab_diff_correlate_with) */
+    FAB_CHANGE_FACT, /* any other reported fact */
+    /* conclusions from several of the above (fab_diff_correlate_with) */
     FAB_CHANGE_HCA_REPLACED,    /* another GUID in the same place */
     FAB_CHANGE_HOST_MOVED,      /* an HCA's port is at another switch port */
     FAB_CHANGE_CABLE_MOVED,     /* between switches */
     FAB_CHANGE_SWITCH_REPLACED, /* another GUID in the same place of the wiring */
-    FAB_CHANGE_PORT_DOWN,       /* the cable is there, the port not ACTIVE any more */
+    FAB_CHANGE_PORT_DOWN,       /* the cable is there, the port is no longer ACTIVE */
     FAB_CHANGE_PORT_UP,
-    FAB_CHANGE_INDEX, /* device indices of a plane moved */
-    /* of what keeps its place (retain.h) */
-    FAB_CHANGE_HOST_MISSING, /* an HCA is not seen any more, or without a cable */
-    FAB_CHANGE_HOST_BACK,    /* it is seen again, as it was */
+    FAB_CHANGE_INDEX, /* device indices of a plane changed */
+    /* of a retained place (retain.h) */
+    FAB_CHANGE_HOST_MISSING, /* an HCA is no longer seen, or has no cable */
+    FAB_CHANGE_HOST_BACK,    /* the HCA is seen again as it was */
     FAB_CHANGE_SWITCH_MISSING,
     FAB_CHANGE_SWITCH_BACK,
-    FAB_CHANGE_PORT_MISSING, /* of an HCA that is seen: the cable in one of its ports is not */
+    FAB_CHANGE_PORT_MISSING, /* of an HCA that is seen: the cable in one of its ports is not seen */
     FAB_CHANGE_PORT_BACK,
-    FAB_CHANGE_LINK_BACK, /* a cable between switches that was lost is there again */
+    FAB_CHANGE_LINK_BACK, /* a lost cable between switches is seen again */
     FAB_CHANGE_FLAPPING,  /* a cable comes and goes, and is suppressed for a while */
-    FAB_CHANGE_INACTIVE,  /* what is back, but not active: there is no subnet manager that would see to it */
+    FAB_CHANGE_INACTIVE,  /* seen again, but not active while no subnet manager answers */
     /* of a plane (fab_plane_changes) */
     FAB_CHANGE_PLANE_KIND,
     FAB_CHANGE_PLANE_SHAPE,
     FAB_CHANGE_DEFAULT_PLANE, /* another plane is the default */
-    FAB_CHANGE_KINDS          /* one more than the last */
+    FAB_CHANGE_KINDS          /* number of kinds + 1 */
 };
 
-/* One change. Texts are complete and clean (UTF-8, no control characters): `what` "leaf1[8] - node001
- * HCA-1[1]", `before` "4xHDR", ... What came has an empty `before`, what went an empty `after`. */
+/*
+ * One change. Texts are complete and clean (UTF-8, no control characters): `what` is "leaf1[8] - node001
+ * HCA-1[1]", `before` is "4xHDR", ... An added thing has an empty `before`, a lost one an empty `after`.
+ */
 struct fab_change {
     enum fab_change_kind kind;
-    uint64_t guid; /* node that it is about (of a link: the end with the lower GUID; of a host: its lowest) */
+    uint64_t guid; /* its node (of a link: the end with the lower GUID; of a host: its lowest) */
     uint32_t port; /* 0: the whole node */
-    char *what, *before, *after; /* never NULL; one piece of memory, `what`, as the next two */
-    const char *why;             /* how it was concluded: one short sentence, or empty */
-    /* The hosts and switches that it is about, by name: each with its end, an empty one behind the last. */
+    char *what, *before,
+        *after;      /* never NULL; the three texts share one piece of memory, which `what` points at */
+    const char *why; /* the reason for the conclusion: one short sentence, or empty */
+    /* Names of the hosts and switches concerned: each with its terminating 0, an empty one after the last. */
     const char *subjects;
-    uint32_t n_raw;  /* how many changes of fab_diff_compute() are in it */
-    bool planned;    /* the operator had announced it */
-    bool was_lost;   /* of what is back: it had lost its place, and its index with it */
-    bool renamed;    /* the first of the subjects is called as the second one now, and nobody as the first */
-    uint64_t former; /* of what was replaced: its GUID; 0: nothing was */
-    /* Microseconds since 1970: when what is now was first seen, and what was before last seen; 0: not known.
-     * Set by whoever publishes; last_seen of what was lost before is known already. */
+    uint32_t n_raw;  /* number of changes of fab_diff_compute() in it */
+    bool planned;    /* announced by the operator */
+    bool was_lost;   /* of a thing that is back: it had lost its place and its index */
+    bool renamed;    /* the first subject now has the name of the second, and no node has the first name */
+    uint64_t former; /* GUID of the replaced node; 0: none was replaced */
+    /* Microseconds since 1970: the first sight of the new state, the last sight of the old one; 0:
+     * unknown. The publisher sets them; last_seen of an earlier loss is set already. */
     int64_t first_seen, last_seen;
 };
 
-/* The name behind one in a list of subjects; empty: that was the last. */
+/* Return the next name in a list of subjects; an empty name ends the list. */
 static inline const char *fab_subject_next(const char *subject)
 {
     return subject + strlen(subject) + 1;
 }
 
 struct fab_diff {
-    struct fab_change *changes; /* ordered by kind, then natural order of what */
+    struct fab_change *changes; /* in order of kind, then natural order of `what` */
     uint32_t n, cap;
-    uint32_t n_lost; /* hosts, devices, switches and links lost: does the fabric shrink? */
+    uint32_t n_lost; /* hosts, devices, switches and links lost: more than 0 means that the fabric shrinks */
 };
 
-/* Word for a kind: "host-added", "link-rate", ..., "unknown". */
+/* Return the word for a kind: "host-added", "link-rate", ..., "unknown". */
 const char *fab_change_name(enum fab_change_kind kind);
 
 /*
- * Both finished and named. `before` may be empty. *diff is initialised here. Nodes are matched by GUID, ports
- * by node and number, cables by their two ends. The diff of two inventories is empty exactly where they are
- * equal. A host is the HCAs of one name that have a cabled port: renaming its last one is host-lost and
- * host-added beside the change of name. PMIXFAB_ERR_NOMEM, PMIXFAB_ERR_INVAL where one is not finished.
+ * Compare two inventories, both finished and named; `before` may be empty. *diff is initialised here. Nodes
+ * are matched by GUID, ports by node and number, cables by their two ends. The result is empty exactly if the
+ * inventories are equal. A host is the set of HCAs of one name with a cabled port: renaming its last HCA
+ * gives host-lost and host-added in addition to the change of name. PMIXFAB_ERR_NOMEM; PMIXFAB_ERR_INVAL if
+ * one is not finished.
  */
 int fab_diff_compute(const struct fab_inventory *before, const struct fab_inventory *after,
                      struct fab_diff *diff);
 void fab_diff_destroy(struct fab_diff *diff);
 
-/* One end of a cable; port 0: the node itself. */
+/* One end of a cable, or a node if port is 0. */
 struct fab_told_end {
     uint64_t guid;
     uint32_t port;
 };
 
 /*
- * Add a change that is about a cable, or about a node (far.guid 0): `what` and the subjects are those of its
- * ends, a switch first, with the names in the first of the inventories that has the node, else its GUID. diff
- * stays in order. PMIXFAB_ERR_NOMEM.
+ * Add a change of a cable, or of a node (far.guid 0). `what` and the subjects name its ends, a switch first,
+ * with the names from the first of the inventories that has the node, else its GUID. diff stays in order.
+ * PMIXFAB_ERR_NOMEM.
  */
 int fab_diff_tell(struct fab_diff *diff, enum fab_change_kind kind, const struct fab_inventory *const *invs,
                   uint32_t n_invs, struct fab_told_end end, struct fab_told_end far, const char *before,
                   const char *after, const char *why);
-/* The same for many: diff is out of order until fab_diff_sort(). */
+/* As above, for many changes: diff is out of order until fab_diff_sort(). */
 int fab_diff_append(struct fab_diff *diff, enum fab_change_kind kind, const struct fab_inventory *const *invs,
                     uint32_t n_invs, struct fab_told_end end, struct fab_told_end far, const char *before,
                     const char *after, const char *why);
 
-/* Add the changes of `from` once more. diff stays in order. PMIXFAB_ERR_NOMEM. */
+/* Add copies of the changes of `from`. diff stays in order. PMIXFAB_ERR_NOMEM. */
 int fab_diff_repeat(struct fab_diff *diff, const struct fab_diff *from);
 
-/* Move the changes of `from` (empty afterwards) behind those of `to`, which is out of order until it is
- * sorted. PMIXFAB_ERR_NOMEM: nothing was moved. */
+/*
+ * Move the changes of `from`, which becomes empty, to the end of `to`, which is out of order until it is
+ * sorted. PMIXFAB_ERR_NOMEM: nothing was moved.
+ */
 int fab_diff_move(struct fab_diff *to, struct fab_diff *from);
 void fab_diff_sort(struct fab_diff *diff);
 
-/* ---- what several changes come to: an HCA replaced, a host moved, a switch replaced ---------------- */
+/* ---- conclusions from several changes: HCA replaced, host moved, switch replaced -------------------- */
 
 /*
- * fab_diff_compute() tells what is not there any more and what is there now, by GUID. An operator's hand does
- * one thing, which is many such changes: a replaced HCA is a device and a cable lost, and a device and a
- * cable added. Here they are put together again. No change is lost and none is told twice: each is either in
- * the list as it was, or in exactly one change that says more (n_raw counts them).
+ * fab_diff_compute() reports by GUID what is gone and what is new. One act of an operator is many such
+ * changes: a replaced HCA is a device and a cable lost and a device and a cable added. The correlation puts
+ * them together again. Each raw change is reported once: as it was, or within one conclusion (n_raw counts
+ * them).
  *
- * How nodes are recognised, the first that fits:
- *  - the same GUID under the same name, or with one of its cables where it was: the same node;
- *  - HCA: the same host and device name, which no other HCA has on either side: replaced;
- *  - the same GUID: the same node, moved and renamed;
- *  - switch: of the neighbours' ports that led to the old one and lead anywhere now, more than half lead to
- *    the new one, and of the new one's cables whose other ends were there before, more than half are on ports
- *    that led to the old one. However few cables are back. Neighbours that were themselves replaced count
- *    as those in whose place they are. Two switches that change places are two that were replaced;
- *  - HCA: at the same switch port: replaced, whatever its name.
+ * Two nodes are recognised as the same, or one as the replacement of the other, by the first rule that fits:
+ * - same GUID, and the same name or one of its cables in its former place: the same node;
+ * - HCA with the same host and device name, which no other HCA has on either side: replaced;
+ * - same GUID: the same node, moved and renamed;
+ * - switch: of the neighbours' ports that led to the old one and lead anywhere now, more than half lead to
+ *   the new one; and of the new one's cables whose other ends existed before, more than half are in ports
+ *   that led to the old one. The number of cables that are back does not matter. A replaced neighbour counts
+ *   as the one in its place. Two switches that swap places are two replaced switches;
+ * - HCA at the same switch port: replaced, with any name.
  *
- * What it says then:
- *  hca-replaced     `what` is the host's name and the device's, before and after are the GUIDs (with the
- *                   names where they differ, with the cable's rate where it does)
- *  switch-replaced  `what` is its name; cables that are not back stay link-lost, or go with their host
- *  host-moved       one for each port of an HCA that is at another switch port; before and after are those.
- *                   An HCA can be replaced and moved
- *                   Of a port that was missing and kept where it never was (topo/model/retain.h),
- *                   before is where it was; when it came to be kept there, link-lost is told
- *  cable-moved      `what` is the cable as it was, before and after the end that moved; between two switches
- *                   whose other ports it joins now: both ends
- *  port-down, -up   `what` is the cable; one change for both of its ends
- *  name             of a host: all its HCAs have their GUIDs and another host's name, whatever its devices
- *                   are called now
- *  host-lost, -added, device-lost, -added, switch-lost, -added: with their cables
- *  all others       as they were
+ * The conclusions:
+ *   hca-replaced     `what` is the host's and the device's name; before and after are the GUIDs, with
+ *                    the names and the cable's rate if they differ
+ *   switch-replaced  `what` is its name; cables that are not back stay link-lost, or go with their host
+ *   host-moved       one for each port of an HCA that is at another switch port; before and after are
+ *                    those ports. An HCA can be replaced and moved. For a missing port kept at a place where
+ *                    it never was (topo/model/retain.h), before is its real place; when the port is put
+ *                    there, link-lost is reported
+ *   cable-moved      `what` is the former cable, before and after are the end that moved; between two
+ *                    switches that it now joins at other ports: both ends
+ *   port-down, -up   `what` is the cable; one change for both of its ends
+ *   name             of a host: all its HCAs keep their GUIDs and have another host's name, whatever the
+ *                    names of its devices
+ *   host-lost, -added, device-lost, -added, switch-lost, -added: with their cables
+ *   all others       unchanged
  *
- * HCAs of two hosts that swap places: if the hosts' names stay with the GUIDs, two hosts moved; if they stay
- * with the places, two HCAs were replaced; if names alone were swapped, two names. Two HCAs with one host and
- * device name: the one that was there stays what it was, the other is a device added (or lost) of that host,
- * or one of another name now, whose host is not told as lost; and `why` says that two hosts claim the name.
- * Where the devices are called differently they can be one host's, and `why` says that, too.
+ * If HCAs of two hosts swap places: the hosts have moved if their names stay with the GUIDs, the HCAs were
+ * replaced if the names stay with the places, and the names were swapped if only they changed. If two HCAs
+ * get one host and device name, the one that had it keeps its identity. The other one is a device added to
+ * (or lost from) that host, or a renamed one, whose host is not reported as lost; `why` says that two hosts
+ * claim the name. If the device names differ, both HCAs can belong to one host, and `why` says so.
  */
 
 /*
- * Put *diff, as fab_diff_compute(before, after) has made it, into these words: every change gets `why` and
- * subjects. n_lost stays what it was. Equal inventories and diffs give equal results.
+ * Draw these conclusions from *diff, the result of fab_diff_compute(before, after): every change gets `why`
+ * and subjects. n_lost does not change. Equal inventories and diffs give equal results.
  *
- * What comes is looked for among what was lost before (NULL allowed; finished), by the same rules:
- *  switch-back      the same GUID; cables that are not where they were are told for themselves
- *  switch-replaced  by more than half of the ports around it, as above
- *  host-back        an HCA with the same GUID at its old place, or renamed; else host-moved
- *  hca-replaced     the same host's and device's name, which no other HCA that came or was lost has; or at
- *                   the switch port where one was last
- *  port-back        a cable of an HCA that was there meanwhile
- *  link-back        a cable between the same two ports of switches
- *  cable-moved      of two cables that were lost at its ends the one lost last; none of two lost at once
- * `why` says in which generation it was lost, and last_seen is set. Each raw change is still told once. Marks
- * the cables of `lost` that were found elsewhere as used, and all others as not.
+ * Added things are compared with those lost earlier (`lost`, finished; NULL is allowed) by the same rules:
+ *   switch-back      the same GUID; cables at other places are reported separately
+ *   switch-replaced  by more than half of the ports around it, as above
+ *   host-back        an HCA with the same GUID at its old place, or renamed; else host-moved
+ *   hca-replaced     the same host and device name, which no other HCA that was added or lost has; or at
+ *                    the switch port of the lost one
+ *   port-back        a cable of an HCA that was present meanwhile
+ *   link-back        a cable between the same two ports of switches
+ *   cable-moved      of two cables lost at its ends the one lost last; neither if both were lost at once
+ * `why` gives the generation of the loss, and last_seen is set. Each raw change is still reported once. The
+ * call marks the cables of `lost` that were found elsewhere as used, and all others as unused.
  *
- * PMIXFAB_ERR_NOMEM, PMIXFAB_ERR_INVAL where one is not finished; *diff is then as it was.
+ * PMIXFAB_ERR_NOMEM; PMIXFAB_ERR_INVAL if one is not finished; *diff is then unchanged.
  */
 int fab_diff_correlate_with(const struct fab_inventory *before, const struct fab_inventory *after,
                             struct fab_lost *lost, struct fab_diff *diff);
 
-/* While no subnet manager answers: what is back, and is not active, is told as inactive instead. When it is
- * made active later, that is port-up. `after`: that of the correlation. */
+/*
+ * While no subnet manager answers, turn things that are back but not active into changes of kind inactive.
+ * Their later activation is port-up. `after` is that of the correlation.
+ */
 void fab_diff_mark_inactive(const struct fab_inventory *after, struct fab_diff *diff);
 
 /* ---- reports of a host ---------------------------------------------------------------------- */
 
 /*
- * Append to *diff (zeroed, or made by fab_diff_compute()) what changed, and put it in order again. Both
- * reports are finished and of one host. before NULL: the host reports for the first time, one change; after
- * NULL: its report was forgotten, one change.
+ * Append the differences of two reports of one host, both finished, to *diff (zeroed, or from
+ * fab_diff_compute()) and sort it. before NULL: one change, the host reports for the first time. after NULL:
+ * one change, its report was forgotten.
  *
- * A change is about a device, "node017 mlx5_0[1]" or "node017 eth0", however many sources tell of it: device
- * added or lost, called otherwise (the same port GUID or MAC under another name), firmware, driver, state,
- * speed, MTU, LID, else "fact", and then `what` ends with its kind: "node017 eth0: address". Where sources
- * disagree, all that they say is listed. Estimates, bandwidths and latencies are not told. n_lost is left
- * alone: it counts what the fabric lost. PMIXFAB_ERR_NOMEM (*diff is as it was), PMIXFAB_ERR_INVAL.
+ * A change concerns one device, "node017 mlx5_0[1]" or "node017 eth0", however many sources report it: device
+ * added, lost or renamed (the same port GUID or MAC under another name), firmware, driver, state, speed, MTU,
+ * LID, else "fact"; then `what` ends with its kind: "node017 eth0: address". If sources disagree, all their
+ * values are listed. Estimates, bandwidths and latencies are not compared. n_lost stays, because the fabric
+ * lost nothing. PMIXFAB_ERR_NOMEM (*diff is unchanged), PMIXFAB_ERR_INVAL.
  */
 int fab_report_changes(const struct fab_report *before, const struct fab_report *after,
                        struct fab_diff *diff);
 
 /* ---- planes ---------------------------------------------------------------------------------- */
 
-/* Devices come and go, and those behind them in the order of names get another index: whoever keeps indices
- * must know which. That is told, not which devices came and went. */
+/*
+ * When devices come and go, all later devices in the order of names get another index. Users of indices must
+ * know the indices that changed; the devices themselves are reported elsewhere.
+ */
 
 /*
- * Append to *diff (zeroed, or made by fab_diff_compute()) one change of kind "index", where a device that
- * both snapshots (trusted: no checks) have has another index. A device is known by its host's name, its own
- * and its port's number. `what` is the plane's name, `before` and `after` are the ranges of indices that
- * moved and where they are now, "17-39, 52" and "16-38, 50"; ranges that do not fit are counted: "and 7
- * more". *diff is in order again. PMIXFAB_ERR_NOMEM: *diff is as it was.
+ * Append one change of kind "index" to *diff (zeroed, or from fab_diff_compute()) if a device of both
+ * snapshots has another index. The snapshots are trusted and not checked. A device is identified by its
+ * host's name, its name and its port number. `what` is the plane's name; `before` and `after` are the ranges
+ * of old and new indices, "17-39, 52" and "16-38, 50"; ranges that do not fit are counted: "and 7 more".
+ * *diff is in order again. PMIXFAB_ERR_NOMEM: *diff is unchanged.
  */
 int fab_index_changes(const void *before, const void *after, struct fab_diff *diff);
 
-/* The same for the kind and the shape ("2x4x8") of a plane, one change for each that is another one now. */
+/* As above, for a new kind or a new shape ("2x4x8") of a plane, one change each. */
 int fab_plane_changes(const void *before, const void *after, struct fab_diff *diff);
 
-/* Another plane is the default, and why. As above. */
+/* As above, for a new default plane, with the reason. */
 int fab_default_change(const char *before, const char *after, const char *why, struct fab_diff *diff);
 
-/* ---- names that a host has not said yet ----------------------------------------------------------------
+/*
+ * ---- names of hosts that boot -----------------------------------------------------------------------------
  *
- * A host names its HCAs late while it boots: until then they say what their firmware or driver says
- * ("MT4129 ConnectX7   Mellanox Technologies", "Intel Infiniband HCA (none)"), or "localhost mlx5_0". Would
- * they go by their GUIDs meanwhile, every index behind them would move twice.
+ * While a host boots, its HCAs have the description of their firmware or driver ("MT4129 ConnectX7   Mellanox
+ * Technologies", "Intel Infiniband HCA (none)"), or "localhost mlx5_0". Naming them by their GUIDs meanwhile
+ * would shift every later index twice.
  */
 
-/* What is known beside the inventory that is to be named. */
+/* Data besides the inventory to be named. */
 struct fab_names_known {
     const struct fab_inventory *before; /* finished and named */
-    const struct fab_lost *lost;        /* finished; NULL: nothing is known of it */
-    /* Told of each HCA of inv that had a name and does not say it: "node1 mlx5_0", and a sentence. NULL
-     * allowed. */
+    const struct fab_lost *lost;        /* finished; NULL: nothing was lost */
+    /* Called for each HCA of inv that had a name and does not send it: "node1 mlx5_0", and a sentence. May
+     * be NULL. */
     void (*told)(const struct fab_node *node, const char *what, const char *text, bool kept, void *cbdata);
     void *cbdata;
 };
 
 /*
- * Of inv (finished and named): an HCA that no pattern and no map names, or whose host is localhost, or that
- * says of what its GUID said before no more than the beginning ("node1" of "node1 hfi1_0"), gets the
- * description that its GUID had, where one of its cables is where it was: at the same port of the same
- * switch, or of the one that is in that one's place (topo/model/pairing.h).
- * What was lost meanwhile (lost_list.h) has its name back by the same rules; its description is made of both.
- * An HCA that is elsewhere may be another host's by now: it stays as it is. *n_kept have another description
- * now, and are to be named again. PMIXFAB_ERR_NOMEM.
+ * Give HCAs of inv (finished and named) the description that their GUID had before. This applies to an HCA
+ * that no pattern and no map names, whose host is localhost, or whose description is only the beginning of
+ * the former one ("node1" of "node1 hfi1_0"). One of its cables must be in its former place: at the same port
+ * of the same switch, or of the switch that replaced it (topo/model/pairing.h). An HCA lost meanwhile
+ * (lost_list.h) gets its name back by the same rules; its description is made of its host and device name. An
+ * HCA at another place may belong to another host by now and stays as it is. *n_kept becomes the number of
+ * HCAs with a changed description, which must be named again. PMIXFAB_ERR_NOMEM.
  */
 int fab_keep_names(const struct fab_names_known *known, struct fab_inventory *inv, uint32_t *n_kept);
 

@@ -1,13 +1,20 @@
-/* check.c - all checks of a fabric; those of cables and ports: down, not active, leading nowhere; and of what
- * hosts say of their devices, against each other and against the sweep. */
+/*
+ * check.c - run all checks; the checks of cables and ports (down, not active, leading nowhere), and of host
+ * reports against each other and against the sweep.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "topo/changes/changes_private.h"
 
-/* ---- what is missing ------------------------------------------------------------------------------- */
+/*
+ * ---- missing nodes and cables ----------------------------------------------------------------------------
+ */
 
-/* Is that because the switch's ports at its cables are switched off? Then it is told of them. */
+/*
+ * Return whether the node is missing because the switch ports at its cables are switched off. Then those
+ * ports are reported instead.
+ */
 static bool is_switched_off(const struct fab_inventory *inv, const struct fab_node *node)
 {
     uint32_t off = 0, cables = 0;
@@ -33,11 +40,10 @@ static void add_missing_nodes(struct check *c)
                 fab_port_text(inv, &inv->ports[inv->ports[p].peer], cable);
         if (cables == 1)
             check_add(c, FAB_CHECK_MISSING, check_at_node(inv, n, 0),
-                      "not seen any more; its place is kept at %s", cable);
+                      "no longer seen; its place is kept at %s", cable);
         else
             check_add(c, FAB_CHECK_MISSING, check_at_node(inv, n, 0),
-                      "not seen any more; the places of its %u cables are kept, the first at %s", cables,
-                      cable);
+                      "no longer seen; the places of its %u cables are kept, the first at %s", cables, cable);
     }
     for (uint32_t p = 0; p < inv->n_ports; p++) {
         char cable[FAB_PORT_TEXT];
@@ -46,13 +52,15 @@ static void add_missing_nodes(struct check *c)
             continue;
         fab_port_text(inv, &inv->ports[inv->ports[p].peer], cable);
         check_add(c, FAB_CHECK_MISSING, check_at_port(inv, p),
-                  "its cable is not seen any more; its place is kept at %s", cable);
+                  "its cable is no longer seen; its place is kept at %s", cable);
     }
 }
 
-/* ---- what is switched off --------------------------------------------------------------------------- */
+/*
+ * ---- ports switched off ---------------------------------------------------------------------------------
+ */
 
-/* Ports of a node that are in this state, and have no cable, as one finding. */
+/* Add one finding for all ports of a node that are in this state and have no cable. */
 static void add_ports_of_node(struct check *c, const struct fab_inventory *inv, uint32_t n_node,
                               enum fab_port_state state, enum fab_check_kind kind, const char *words)
 {
@@ -80,8 +88,8 @@ static void check_disabled_ports(struct check *c)
     const struct fab_inventory *inv = c->inv;
     for (uint32_t n = 0; n < inv->n_nodes; n++)
         add_ports_of_node(c, inv, n, FAB_PORT_LOOPED, FAB_CHECK_SELF_CABLE, "cabled to the same node");
-    for (uint32_t n = 0; n < c->whole->n_nodes; n++) /* those of a lost cable are told as that */
-        if (c->whole->nodes[n].kind == FAB_SWITCH)   /* some sites switch off all that they do not use */
+    for (uint32_t n = 0; n < c->whole->n_nodes; n++) /* those of a lost cable are reported with the cable */
+        if (c->whole->nodes[n].kind == FAB_SWITCH)   /* some sites switch off all unused ports */
             add_ports_of_node(c, c->whole, n, FAB_PORT_DISABLED, FAB_CHECK_DISABLED_PORTS, "disabled");
     for (uint32_t p = 0; p < inv->n_ports; p++) {
         const struct fab_port *port = &inv->ports[p];
@@ -90,7 +98,7 @@ static void check_disabled_ports(struct check *c)
             continue;
         fab_port_text(inv, &inv->ports[port->peer], behind);
         check_add(c, FAB_CHECK_PORT_DISABLED, check_at_port(inv, p),
-                  "somebody switched it off (its physical state is Disabled); %s is behind it", behind);
+                  "it is switched off (physical state Disabled); %s is behind it", behind);
     }
 }
 
@@ -101,7 +109,7 @@ static bool is_inactive(const struct fab_port *port)
     return port->state == FAB_PORT_INIT || port->state == FAB_PORT_ARMED;
 }
 
-/* A cable, from its lower end. */
+/* Check a cable, given by its lower end. */
 static void check_state(struct check *c, uint32_t p, bool managed)
 {
     const struct fab_port *port = &c->inv->ports[p], *peer = &c->inv->ports[port->peer];
@@ -138,7 +146,10 @@ static void check_states(struct check *c)
     }
 }
 
-/* Of what hosts alone tell, no switch has a word. */
+/*
+ * Report ports that are up without a peer. Ports known from host reports only are skipped: no switch is seen
+ * there.
+ */
 static void check_nowhere(struct check *c)
 {
     const struct fab_inventory *inv = c->inv;
@@ -146,7 +157,7 @@ static void check_nowhere(struct check *c)
         const struct fab_port *port = &inv->ports[p];
         if (!fab_port_dangles(inv, port) || !check_is_swept(c, port))
             continue;
-        check_add(c, FAB_CHECK_NOWHERE, check_at_port(inv, p), "%s, and nothing is seen at its other end",
+        check_add(c, FAB_CHECK_NOWHERE, check_at_port(inv, p), "%s, but nothing is seen at its other end",
                   port->state == FAB_PORT_UNKNOWN ? "it does not answer" : fab_state_text(port->state));
     }
 }
@@ -159,14 +170,18 @@ static void check_links(struct check *c)
     check_nowhere(c);
 }
 
-/* ---- what hosts say --------------------------------------------------------------------------------- */
+/*
+ * ---- host reports ---------------------------------------------------------------------------------------
+ */
 
 static bool check_port_is_hca(const struct check *c, uint32_t port)
 {
     return c->inv->nodes[c->inv->ports[port].node].kind == FAB_HCA;
 }
 
-/* ---- who sees what --------------------------------------------------------------------------------- */
+/*
+ * ---- devices seen by the sweep or the host only ----------------------------------------------------------
+ */
 
 static int check_compare_texts(const void *x, const void *y)
 {
@@ -174,7 +189,7 @@ static int check_compare_texts(const void *x, const void *y)
     return strcmp(*a, *b);
 }
 
-/* Does this host tell of any device? `reporters` is sorted. */
+/* Return whether this host reports any device. `reporters` is sorted. */
 static bool check_is_reporter(const char *const *reporters, uint32_t n, const char *host)
 {
     return n > 0 && bsearch(&host, reporters, n, sizeof(*reporters), check_compare_texts) != NULL;
@@ -187,10 +202,10 @@ static void add_one_sided(struct check *c, uint32_t p, enum fab_check_kind kind)
     if (port->peer != FAB_NONE)
         fab_port_text(c->inv, &c->inv->ports[port->peer], at);
     if (kind == FAB_CHECK_NOT_SWEPT)
-        check_add(c, kind, check_at_port(c->inv, p), "its host says that it is up, and no sweep sees it");
+        check_add(c, kind, check_at_port(c->inv, p), "its host reports it as up, but no sweep sees it");
     else
         check_add(c, kind, check_at_port(c->inv, p),
-                  "it is at %s, and its host, which reports, does not know of it", at);
+                  "it is at %s, but the report of its host does not contain it", at);
 }
 
 static void check_seen(struct check *c)
@@ -262,14 +277,14 @@ static void check_conflict(struct check *c, uint32_t p, enum fab_fact kind)
 
 /* ---- slots ----------------------------------------------------------------------------------------- */
 
-/* What of a link's nominal rate are data: below FDR a fifth of it is the code on the line. */
+/* Return the part of a link's nominal rate that carries data: below FDR a fifth is line coding. */
 static uint64_t data_rate(const struct fab_port *port)
 {
     uint64_t mbps = fab_rate_mbps(port->width, port->speed);
     return port->speed <= FAB_QDR ? mbps * 8 / 10 : mbps;
 }
 
-/* Of a card with several ports, the first that is too fast. */
+/* Check a card: of several ports, report the first one that is too fast for the slot. */
 static void check_slot(struct check *c, uint32_t n)
 {
     const struct fab_inventory *inv = c->inv;
@@ -305,7 +320,8 @@ static void check_facts(struct check *c)
     }
 }
 
-/* ---- all of them -----------------------------------------------------------------------------------------
+/*
+ * ---- all checks -----------------------------------------------------------------------------------------
  */
 
 int fab_check(const struct fab_inventory *inv, const struct fab_details *details, const struct fab_lost *lost,

@@ -1,8 +1,8 @@
 /*
- * check_causes.c - which of the findings about what is missing or lost hang on another one.
+ * check_causes.c - find the cause of findings about missing or lost things.
  *
- * A missing or lost node with a cable to a node that is there is a cause. What is reached from there over
- * missing and lost nodes only hangs on it. Of two causes the nearer one counts.
+ * A missing or lost node with a cable to a present node is a cause. Everything that is reached from it over
+ * missing and lost nodes only is caused by it. The nearest cause counts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +12,9 @@
 #include "topo/base/search.h"
 #include "topo/changes/changes_private.h"
 
-#define MOST_STEPS 64 /* from a cause: what is farther away stands for itself */
+#define MOST_STEPS 64 /* from a cause: farther nodes stand for themselves */
 
-/* A cable with at least one end that is gone: a node of the inventory, or behind these a lost one. */
+/* A cable with at least one end that is gone: a node of the inventory or, after these, a lost one. */
 struct cut {
     uint32_t node[2];
     struct fab_about about;
@@ -24,7 +24,7 @@ struct cut {
 struct hanging_hca {
     const char *host;
     uint32_t node;
-    bool others; /* of the host's first one: another one of the host is there */
+    bool others; /* of the host's first entry: another HCA of the host is present */
 };
 
 struct causes {
@@ -35,7 +35,7 @@ struct causes {
     uint32_t n_by_id;
     uint32_t n_nodes;
     bool *gone;
-    uint32_t *step; /* from its cause; FAB_NONE: not reached */
+    uint32_t *step; /* distance from its cause; FAB_NONE: not reached */
     struct fab_finding **cause, **finding;
     struct cut *cuts;
     uint32_t n_cuts, cap_cuts;
@@ -49,7 +49,7 @@ static int causes_compare_ids(const void *x, const void *y)
     return FAB_ORDER((*a)->id, (*b)->id);
 }
 
-/* NULL: there is no such finding. */
+/* Return the finding, or NULL if there is none. */
 static struct fab_finding *causes_find(const struct causes *c, enum fab_check_kind kind,
                                        const struct fab_about *about)
 {
@@ -63,7 +63,7 @@ static struct past_node causes_node(const struct causes *c, uint32_t node)
     return past_node(c->inv, c->lost, node);
 }
 
-/* ---- what is gone, and its cables -------------------------------------------------------------------- */
+/* ---- gone nodes and their cables --------------------------------------------------------------------- */
 
 static int causes_add_cut(struct causes *c, uint32_t a, uint32_t b, const struct fab_about *about)
 {
@@ -105,7 +105,9 @@ static int causes_collect(struct causes *c)
 
 /* ---- causes ------------------------------------------------------------------------------------------ */
 
-/* Why a node with a cable to what is there is gone: it, or that cable, flaps; the far port is switched off.
+/*
+ * Return the deeper cause of a gone node with a cable to a present one: the node or that cable flaps, or the
+ * far port is switched off.
  */
 static struct fab_finding *causes_deeper(const struct causes *c, uint32_t node, const struct cut *cut)
 {
@@ -120,7 +122,9 @@ static struct fab_finding *causes_deeper(const struct causes *c, uint32_t node, 
     return found != NULL ? found : causes_find(c, FAB_CHECK_PORT_DISABLED, side ? &turned : &far);
 }
 
-/* Nodes with a cable to what is there: such a node is told itself, unless all of these cables have a reason.
+/*
+ * Start from gone nodes with a cable to a present node: each is a cause, unless all of these cables have a
+ * cause.
  */
 static void causes_find_first(struct causes *c)
 {
@@ -157,7 +161,7 @@ static void causes_spread(struct causes *c)
     }
 }
 
-/* Where nothing that is there is at the end of any cable, as when a whole plane is gone. */
+/* Start from switches if no cable has a present node at its end, as when a whole plane is gone. */
 static void causes_take_switches(struct causes *c)
 {
     for (uint32_t n = 0; n < c->n_nodes; n++)
@@ -193,7 +197,7 @@ static void causes_collect_hcas(struct causes *c)
     }
 }
 
-/* The HCAs of one host. When all are gone, those that nothing else explains hang on the first of them. */
+/* Handle the HCAs of one host. If all are gone, those without another cause are caused by the first one. */
 static void causes_of_host(struct causes *c, const struct hanging_hca *hcas, uint32_t n)
 {
     struct fab_finding *first = NULL;
@@ -229,7 +233,7 @@ static void causes_of_hosts(struct causes *c)
     }
 }
 
-/* Switches; and cables and ports with findings of their own. */
+/* Handle switches, and cables and ports with findings of their own. */
 static void causes_of_others(struct causes *c)
 {
     for (uint32_t n = 0; n < c->n_nodes; n++) {
@@ -241,7 +245,10 @@ static void causes_of_others(struct causes *c)
     }
 }
 
-/* A cable or port with a finding of its own: the far node's cause, or the cable's flapping. */
+/*
+ * Find the cause for a cable or port with a finding of its own: the cause of the far node, or flapping of the
+ * cable.
+ */
 static void causes_of_cable(const struct causes *c, const struct fab_about *about,
                             struct fab_finding *finding, uint32_t far)
 {
@@ -274,7 +281,7 @@ static void causes_of_cables(const struct causes *c)
     }
 }
 
-/* ---- all --------------------------------------------------------------------------------------------- */
+/* ---- all findings ------------------------------------------------------------------------------------ */
 
 static void causes_sort(struct causes *c, struct fab_findings *const *lists, uint32_t n)
 {

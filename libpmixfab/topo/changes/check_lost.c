@@ -1,9 +1,9 @@
 /*
- * check_lost.c - what is lost, how much of its plane's bisection went with it, and the fabric as it would be
- * if that were back.
+ * check_lost.c - report lost things with their share of the plane's bisection, and rebuild the fabric with
+ * them.
  *
- * What is lost is told by itself. What a switch has less of than its peers beside that, and which of its
- * ports nothing is known behind, is seen in the fabric with what was lost.
+ * Lost things are reported themselves. The comparison of a switch with its peers, and the list of its ports
+ * with nothing behind them, use the fabric with the lost things in their places.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,19 +14,20 @@
 #include "topo/base/search.h"
 #include "topo/changes/changes_private.h"
 
-/* A cable between switches that is there, or would be. */
+/* A cable between switches, present or lost. */
 struct span {
     uint32_t a, b; /* index into nodes of struct losing */
     uint64_t mbps;
-    uint32_t lost;     /* of a lost one: its number in the list; FAB_NONE: it is there */
-    uint32_t level[2]; /* of its ends, the lower one first: cables of one part and these are compared */
+    uint32_t lost; /* of a lost cable: its number in the list; FAB_NONE: present */
+    uint32_t
+        level[2]; /* of its ends, the lower one first: cables of one plane and these levels are compared */
     uint32_t part;
 };
 
-/* What a lost thing had of the cables of one kind. */
+/* The share of a lost thing in the cables of one kind. */
 struct part_lost {
-    const struct span *of; /* one of that kind */
-    uint32_t owner;        /* a lost node, or behind them a lost cable */
+    const struct span *of; /* a cable of that kind */
+    uint32_t owner;        /* a lost node or, after these, a lost cable */
     uint64_t mbps;
 };
 
@@ -34,19 +35,20 @@ struct losing {
     struct fab_scratch scratch;
     const struct fab_inventory *inv;
     const struct fab_lost *lost;
-    uint32_t n_nodes; /* those of the inventory, and behind them the lost ones */
+    uint32_t n_nodes; /* those of the inventory, then the lost ones */
     uint32_t *level, *part, *queue;
     struct span *spans;
     uint32_t n_spans;
-    uint32_t *first, *next; /* of each node its neighbours: next[first[node]..first[node+1]] */
+    uint32_t *first, *next; /* neighbours of each node: next[first[node]..first[node+1]] */
     struct part_lost *owned;
     uint32_t n_owned;
-    double *share, *all;   /* of each owner: what went with it, and what is gone there altogether */
+    double *share, *all;   /* of each owner: the share that went with it, and the share of all that is gone */
     struct fab_key *names; /* all nodes by their names */
-    bool *off, *cut;       /* of each lost node: has it a cable whose other end is switched off, any other */
+    bool *off,
+        *cut; /* of each lost node: it has a cable whose other end is switched off; it has another cable */
 };
 
-/* The port of a node that is there, at that side of a lost cable; NULL: there is none. */
+/* Return the port at that side of a lost cable if its node is present, else NULL. */
 static const struct fab_port *lost_end_port(const struct fab_inventory *inv,
                                             const struct fab_lost_item *cable, int side)
 {
@@ -55,14 +57,14 @@ static const struct fab_port *lost_end_port(const struct fab_inventory *inv,
     return port == FAB_NONE ? NULL : &inv->ports[port];
 }
 
-/* Is its place there free still? */
+/* Return whether the place of this end is still free. */
 static bool lost_end_is_free(const struct fab_inventory *inv, const struct fab_lost_item *cable, int side)
 {
     const struct fab_port *port = lost_end_port(inv, cable, side);
     return port == NULL || port->peer == FAB_NONE;
 }
 
-/* Is its port switched off? */
+/* Return whether the port of this end is switched off. */
 static bool lost_end_is_off(const struct fab_inventory *inv, const struct fab_lost_item *cable, int side)
 {
     const struct fab_port *port = lost_end_port(inv, cable, side);
@@ -85,7 +87,7 @@ bool fab_lost_is_waited_for(const struct fab_inventory *inv, const struct fab_lo
 
 /* ---- levels ---------------------------------------------------------------------------------------- */
 
-/* A cable: between switches it is a span, one to an HCA makes its switch a leaf. */
+/* Add a cable: between switches it is a span; one to an HCA makes its switch a leaf. */
 static void losing_add(struct losing *l, uint32_t a, uint32_t b, unsigned width, unsigned speed,
                        uint32_t lost)
 {
@@ -134,7 +136,7 @@ static void losing_list_neighbours(struct losing *l)
     }
 }
 
-/* From what is in the queue: each node gets one more than the one that it is reached from. */
+/* Starting from the nodes in the queue, give each node one more than the node from which it is reached. */
 static void losing_flood(const struct losing *l, uint32_t *value, uint32_t n, uint32_t more)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -187,7 +189,7 @@ static void losing_own(struct losing *l, const struct span *span, uint32_t owner
     l->owned[l->n_owned++] = (struct part_lost){.of = span, .owner = owner, .mbps = span->mbps};
 }
 
-/* Of the cables of one kind. */
+/* Share out the loss among the cables of one kind. */
 static void losing_share_out(struct losing *l, const struct span *spans, uint32_t n)
 {
     uint64_t total = 0, gone = 0;
@@ -237,7 +239,7 @@ static void losing_find_shares(struct losing *l)
     }
 }
 
-/* ---- telling --------------------------------------------------------------------------------------- */
+/* ---- findings ------------------------------------------------------------------------------------ */
 
 enum fab_check_kind fab_lost_is_about(const struct fab_inventory *inv, const struct fab_lost *lost,
                                       const struct fab_lost_item *item, struct fab_about *about)
@@ -251,16 +253,16 @@ enum fab_check_kind fab_lost_is_about(const struct fab_inventory *inv, const str
         return 0;
     *about = check_about_lost_cable(item);
     for (int i = 0; i < 2; i++)
-        /* a lost switch is told itself, whatever was done to the ports that its cables were in */
+        /* a lost switch is reported itself, whatever the state of the ports that its cables were in */
         if (lost_end_is_off(inv, item, i) &&
             (ends[!i] < inv->n_nodes || past_node(inv, lost, ends[!i]).kind != FAB_SWITCH)) {
             *about = (struct fab_about){.end[0] = about->end[i]};
             return FAB_CHECK_PORT_DISABLED;
         }
     if (ends[0] >= inv->n_nodes || ends[1] >= inv->n_nodes)
-        return 0; /* it went with its node */
+        return 0; /* its node is gone, too */
     for (int i = 0; i < 2; i++)
-        if (inv->nodes[ends[i]].kind != FAB_SWITCH) { /* as it was called while it was missing */
+        if (inv->nodes[ends[i]].kind != FAB_SWITCH) { /* reported as when it was missing */
             *about = (struct fab_about){.end[0] = about->end[i]};
             return FAB_CHECK_LOST;
         }
@@ -277,7 +279,7 @@ static void losing_list_names(struct losing *l)
     fab_radix_sort(l->names, l->names + l->n_nodes, l->n_nodes);
 }
 
-/* Has another node, lost or not, the name of this one? */
+/* Return whether another node, lost or not, has the name of this one. */
 static bool lost_shares_name(const struct losing *l, const struct fab_lost_item *item)
 {
     const uint64_t hash = fab_name_hash(item->kind, item->host, item->name);
@@ -298,7 +300,7 @@ static void lost_where(const struct losing *l, const struct fab_lost_item *item,
         snprintf(where, FAB_LINK_TEXT, "%s", item->text[item->end[0].guid != about->end[0].guid]);
 }
 
-/* What of the lost nodes had cables to ports that are switched off, and what had others. */
+/* Mark the lost nodes with cables to ports that are switched off, and those with other cables. */
 static void losing_find_cut(struct losing *l)
 {
     for (uint32_t i = 0; i < l->lost->cables.n; i++) {
@@ -313,7 +315,10 @@ static void losing_find_cut(struct losing *l)
     }
 }
 
-/* An HCA that is away because somebody switched off the ports that it is cabled to: it is told of these. */
+/*
+ * Return whether an HCA is gone because the ports that it is cabled to are switched off; then those ports are
+ * reported.
+ */
 static bool losing_is_off(const struct losing *l, const struct fab_lost_item *item, uint32_t owner)
 {
     return item->kind == FAB_HCA && l->off[owner] && !l->cut[owner];
@@ -332,10 +337,10 @@ static int add_lost(const struct losing *l, const struct fab_lost_item *item, ui
     if (l->all[owner] > l->share[owner])
         snprintf(all, sizeof(all), ", %.3g %% in all", 100 * l->all[owner]);
     if (l->share[owner] > 0)
-        snprintf(share, sizeof(share), "; %.3g %% of its plane's bisection is gone with it%s",
+        snprintf(share, sizeof(share), "; %.3g %% of its plane's bisection went with it%s",
                  100 * l->share[owner], all);
     if (kind == FAB_CHECK_PORT_DISABLED)
-        snprintf(off, sizeof(off), "somebody switched it off; its cable to %s was ",
+        snprintf(off, sizeof(off), "it is switched off; its cable to %s was ",
                  item->text[item->end[0].guid == about.end[0].guid]);
     snprintf(what, sizeof(what), "%s%s%s", off, lost_text(item, when), share);
     int rc = fab_findings_add(out, kind, about, where, what);
@@ -389,17 +394,18 @@ int fab_check_lost(const struct fab_inventory *inv, const struct fab_lost *lost,
     return rc;
 }
 
-/* ---- the fabric with what was lost ------------------------------------------------------------------------
+/*
+ * ---- the fabric with the lost things in their places ------------------------------------------------------
  */
 
-#define MOST_PORTS 254 /* of a switch that is not there to be asked */
+#define MOST_PORTS 254 /* of a switch that is gone, and whose number of ports is unknown */
 
 struct whole {
     const struct fab_inventory *inv;
     const struct fab_lost *lost;
-    struct fab_inventory *out;      /* what inv has, in the same places, and behind that what was lost */
-    uint32_t *place;                /* of each lost node: where it is in out; 0: not yet */
-    bool (*cabled)[MOST_PORTS + 1]; /* of each node of out: the ports that have their cables back */
+    struct fab_inventory *out;      /* the contents of inv in the same places, then the lost nodes */
+    uint32_t *place;                /* of each lost node: its position in out; 0: not yet */
+    bool (*cabled)[MOST_PORTS + 1]; /* of each node of out: the ports whose cables are back */
 };
 
 static int whole_add_node(struct whole *w, const struct fab_lost_item *item, uint32_t *index)
@@ -430,7 +436,7 @@ static int whole_find_port(struct whole *w, uint32_t node, uint32_t num, uint8_t
     return *index != FAB_NONE ? PMIXFAB_OK : fab_inventory_add_port(w->out, &port, index);
 }
 
-/* A port can have lost several cables, one after the other: one of them can be back. */
+/* Put a lost cable back. A port can have lost several cables in sequence; only one of them fits. */
 static int whole_add_cable(struct whole *w, const struct fab_lost_item *cable)
 {
     uint32_t node[2], port[2];

@@ -1,5 +1,7 @@
-/* check_names.c - names of hosts that are none, that several have, that are taken for another, or that nobody
- * can write; and devices that two hosts say are theirs. */
+/*
+ * check_names.c - check names of hosts (missing, used twice, misleading, unusable) and devices that two hosts
+ * claim.
+ */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,9 +13,9 @@
 #include "topo/changes/changes_private.h"
 #include "topo/model/host_name.h"
 
-/* ---- names that several have ----------------------------------------------------------------------- */
+/* ---- names used twice -------------------------------------------------------------------------------- */
 
-#define NAMED      4 /* GUIDs that one finding names */
+#define NAMED      4 /* GUIDs listed in one finding */
 #define GUIDS_TEXT (NAMED * 24 + 8)
 
 static void append_guid(char guids[GUIDS_TEXT], const struct fab_node *node)
@@ -22,7 +24,7 @@ static void append_guid(char guids[GUIDS_TEXT], const struct fab_node *node)
     snprintf(guids + len, GUIDS_TEXT - len, "%s0x%016" PRIx64, len == 0 ? "" : ", ", node->guid);
 }
 
-/* An HCA by its host and name, a switch by its name. */
+/* An HCA with its host and name, or a switch with its name. */
 struct called {
     const char *host, *name;
     const struct fab_node *node;
@@ -50,20 +52,20 @@ static void add_same_names(struct check *c, const struct called *same, uint32_t 
     for (uint32_t i = 0; i < n && i < NAMED; i++)
         append_guid(guids, same[i].node);
     fab_plain_text(c->inv, same->node, where);
-    /* Unmanaged switches keep the name that the factory gave them: all that names them adds their GUIDs. */
+    /* Unmanaged switches keep their factory name; wherever they are named, their GUID is added. */
     check_add(c, switches ? FAB_CHECK_UNNAMED : FAB_CHECK_DUPLICATE_NAME, check_at_name(where, where, n),
               "%u %s have this name: %s%s", n, switches ? "switches" : "devices", guids,
               n > NAMED ? ", ..." : "");
 }
 
-/* As a list of hosts of a workload manager has them. */
+/* Return whether a workload manager's list of hosts can contain the name. */
 static bool is_writable(const char *host)
 {
     static const char most[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
     return host[strspn(host, most)] == '\0';
 }
 
-/* A host by its first HCA that is named. switches: n of them, by their names. */
+/* Check a host, given by its first HCA with a name. switches: n of them, in order of names. */
 static void check_host_name(struct check *c, const struct called *hca, const struct called *switches,
                             uint32_t n)
 {
@@ -72,9 +74,9 @@ static void check_host_name(struct check *c, const struct called *hca, const str
     if (at < n && strcmp(switches[at].name, host) == 0)
         check_add(c, FAB_CHECK_SAME_NAME, check_at_name(host, host, 0),
                   "a host and the switch 0x%016" PRIx64
-                  " have this name: where both stand in one file, one is taken for the other",
+                  " have this name: programs that read a file with both confuse them",
                   switches[at].node->guid);
-    char which[FAB_NODE_TEXT]; /* it may be told of for its case, too */
+    char which[FAB_NODE_TEXT]; /* its name may also have a finding about case */
     snprintf(which, sizeof(which), "characters of %s", host);
     if (!is_writable(host))
         check_add(
@@ -110,7 +112,7 @@ static void check_host_names(struct check *c)
     }
 }
 
-/* ---- names that are none --------------------------------------------------------------------------- */
+/* ---- missing names ----------------------------------------------------------------------------------- */
 
 static void check_unnamed(struct check *c)
 {
@@ -126,15 +128,15 @@ static void check_unnamed(struct check *c)
         if (p < node->first_port + node->n_ports)
             fab_port_text(inv, &inv->ports[inv->ports[p].peer], at);
         check_add(c, FAB_CHECK_UNNAMED, check_at_node(inv, n, 0), "%s%s%s",
-                  node->unnamed ? "goes by its GUID: nothing names its host"
+                  node->unnamed ? "named by its GUID: no source names its host"
                                 : "its host has no name of its own",
                   at[0] != '\0' ? "; its cable is at " : "", at);
     }
 }
 
-/* ---- names that are taken for another --------------------------------------------------------------- */
+/* ---- misleading names -------------------------------------------------------------------------------- */
 
-/* The same for those that may differ by case only; of an address, all of it counts. */
+/* Hash a name without regard to case; an address is hashed as it is. */
 static uint64_t folded_hash(const char *host)
 {
     const char *end = fab_host_is_address(host) ? "" : ".";
@@ -146,7 +148,9 @@ static uint64_t folded_hash(const char *host)
     return check_hash(folded, n, 0);
 }
 
-/* Of the hosts of one hash: the first and the last by their bytes, if two of them differ by case only. */
+/*
+ * Of the hosts with one hash, report the first and the last in byte order if two of them differ by case only.
+ */
 static void add_case(struct check *c, const struct fab_key *keys, uint32_t n)
 {
     const char *one = fab_str(c->inv, c->inv->nodes[keys[0].index].host), *least = one, *greatest = one;
@@ -159,7 +163,7 @@ static void add_case(struct check *c, const struct fab_key *keys, uint32_t n)
     }
     if (differ)
         check_add(c, FAB_CHECK_CONFUSING_NAME, check_at_name(greatest, greatest, 0),
-                  "its name differs from that of %s by case only: to a resolver they are one host", least);
+                  "its name differs from that of %s by case only: a resolver takes them for one host", least);
 }
 
 static void check_confusing(struct check *c)
@@ -179,18 +183,18 @@ static void check_confusing(struct check *c)
         add_case(c, keys + from, to - from);
         if (fab_host_is_address(host))
             check_add(c, FAB_CHECK_CONFUSING_NAME, check_at_name(host, host, 0),
-                      "its name is an address: which host has it is for a resolver to say");
+                      "its name is an IP address: a resolver may assign that to another host");
     }
 }
 
-/* ---- hosts that may be two ------------------------------------------------------------------------- */
+/* ---- names that two hosts may share ------------------------------------------------------------------ */
 
-/* An HCA by its host and by what it says of itself; then a host, which is alike to others. */
+/* An HCA with its host and its description; later a host, which is compared with similar ones. */
 struct described {
     const char *host, *desc;
     const struct fab_node *node;
     uint64_t stem;
-    uint32_t first, n; /* so many in a row that say the same, most of all */
+    uint32_t first, n; /* the longest run of HCAs with the same description */
 };
 
 static int compare_described(const void *x, const void *y)
@@ -205,7 +209,7 @@ static int compare_stems(const void *x, const void *y)
     return FAB_ORDER(a->stem, b->stem) ?: strcmp(a->host, b->host);
 }
 
-/* Does its host say that it has this one? */
+/* Return whether its host reports this HCA. */
 static bool is_reported(const struct check *c, const struct fab_node *node)
 {
     for (uint32_t p = node->first_port; c->details != NULL && p < node->first_port + node->n_ports; p++)
@@ -229,7 +233,10 @@ static uint32_t list_described(struct check *c, struct described *list)
     return n;
 }
 
-/* Each host once, with the longest row of its HCAs that say the same; returns how many hosts. */
+/*
+ * List each host once, with the longest run of its HCAs that have the same description; return the number of
+ * hosts.
+ */
 static uint32_t check_list_hosts(const struct described *list, uint32_t n, struct described *hosts)
 {
     uint32_t n_hosts = 0;
@@ -255,17 +262,17 @@ static void add_described(struct check *c, const struct described *host, const s
 {
     char guids[GUIDS_TEXT] = "";
     if (strcmp(fab_str(c->inv, same[0].node->name), fab_str(c->inv, same[1].node->name)) == 0)
-        return; /* that has been told */
+        return; /* this is reported already */
     for (uint32_t i = 0; i < host->n && i < NAMED; i++)
         append_guid(guids, same[i].node);
     check_add(c, FAB_CHECK_DUPLICATE_NAME, check_at_name(host->host, host->host, host->n),
-              "%u devices say no more of themselves than this name: %s%s; are they of two hosts?", host->n,
-              guids, host->n > NAMED ? ", ..." : "");
+              "%u devices have only this name as their description: %s%s; check that all belong to one host",
+              host->n, guids, host->n > NAMED ? ", ..." : "");
 }
 
 /*
- * Descriptions without a device's name: two HCAs of one host say the same, and so do two hosts of one name.
- * Where all hosts that are alike have as many that say the same, they are built so.
+ * Check descriptions without a device name: two HCAs of one host have the same one, and so do two hosts of
+ * one name. If all similar hosts have equally many, they are built that way.
  */
 static void check_described(struct check *c)
 {
@@ -288,15 +295,18 @@ int fab_check_plane_name(const struct fab_inventory *inv, const char *plane, str
         if (inv->nodes[i].kind == FAB_HCA && strcmp(fab_str(inv, inv->nodes[i].host), plane) == 0)
             return fab_findings_add(
                 out, FAB_CHECK_SAME_NAME, fab_about_text(plane), plane,
-                "a host and a plane have this name: exports call the top of the plane so");
+                "a host and a plane have this name: exports use it for the top of the plane");
     return PMIXFAB_OK;
 }
 
-/* ---- devices that two hosts say are theirs: one is wrong, and no sweep says which ------------------- */
+/*
+ * ---- devices that two hosts claim: one claim is wrong, and no sweep shows which one
+ * ------------------------
+ */
 
-#define MOST 256 /* claims that are compared; more are a few hosts' lies, which have been told by then */
+#define MOST 256 /* claims compared; with more, a few hosts send false ones, which are reported by then */
 
-/* A GUID or MAC that a device says of itself, as another host's does. */
+/* A GUID or MAC that a device reports as its own, as another host's does. */
 struct claim {
     uint32_t node;
     enum fab_fact kind;
@@ -308,7 +318,7 @@ static bool is_same_claim(const struct claim *a, const struct claim *b)
     return a->kind == b->kind && strcmp(a->text, b->text) == 0;
 }
 
-/* Those that stand, or those that yielded to another host's: each once. Returns how many. */
+/* List the claims that stand, or those that yielded to another host's, each once. Return their number. */
 static uint32_t list_claims(const struct check *c, bool yielded, struct claim list[MOST])
 {
     const struct fab_details *details = c->details;
@@ -323,7 +333,7 @@ static uint32_t list_claims(const struct check *c, bool yielded, struct claim li
                 ((fact->flags & FAB_DETAIL_OUTRANKED) != 0) != yielded)
                 continue;
             if (n == 0 || list[n - 1].node != claim.node || !is_same_claim(&list[n - 1], &claim))
-                list[n++] = claim; /* else it is another port of it */
+                list[n++] = claim; /* else it is another port of the same node */
         }
     return n;
 }
@@ -333,7 +343,7 @@ static const char *claim_host_name(const struct check *c, const struct claim *cl
     return fab_str(c->inv, c->inv->nodes[claim->node].host);
 }
 
-/* One of another host that says the same; NULL: none of the list does. */
+/* Return the same claim of another host in the list, or NULL. */
 static const struct claim *find_claim(const struct check *c, const struct claim *list, uint32_t n,
                                       const struct claim *as)
 {
@@ -343,7 +353,7 @@ static const struct claim *find_claim(const struct check *c, const struct claim 
     return NULL;
 }
 
-/* The node of the sweep that nobody named and that goes by this GUID; FAB_NONE. */
+/* Return the unnamed node of the sweep with this GUID, or FAB_NONE. */
 static uint32_t unclaimed_node(const struct check *c, const struct claim *claim)
 {
     const uint32_t node = claim->kind != FAB_FACT_NODE_GUID
@@ -352,7 +362,7 @@ static uint32_t unclaimed_node(const struct check *c, const struct claim *claim)
     return node == FAB_NONE || !c->inv->nodes[node].unnamed ? FAB_NONE : node;
 }
 
-/* Nobody has it. Each host that claims it is told of with the first. */
+/* Report a device that belongs to no host. Each host that claims it is reported with the first one. */
 static void add_open_claim(struct check *c, const struct claim *claim, const struct claim *first)
 {
     const uint32_t node = unclaimed_node(c, claim);
@@ -362,14 +372,14 @@ static void add_open_claim(struct check *c, const struct claim *claim, const str
     at.about.text = claim_host_name(c, claim);
     if (first != NULL)
         check_add(c, FAB_CHECK_CLAIMED_TWICE, at,
-                  "%.100s and %.100s both report it as theirs (%s %.40s); nobody has it until one of them "
-                  "does not, or its name says whose it is",
+                  "%.100s and %.100s both report it as their own (%s %.40s); it belongs to neither until one "
+                  "of them stops or the device's name contains its host",
                   claim_host_name(c, first), claim_host_name(c, claim), fab_fact_name(claim->kind),
                   claim->text);
     else
         check_add(c, FAB_CHECK_CLAIMED_TWICE, at,
-                  "%.100s reports it as its own (%s %.40s), as others did again and again; nobody has it "
-                  "until that has been quiet, or its name says whose it is",
+                  "%.100s reports it as its own (%s %.40s), as others did again and again; it belongs to no "
+                  "host until the claims stop changing or the device's name contains its host",
                   claim_host_name(c, claim), fab_fact_name(claim->kind), claim->text);
 }
 
@@ -383,7 +393,7 @@ static void check_claims(struct check *c)
     for (uint32_t i = 0; i < n_yielded; i++) {
         const char *host, *other = claim_host_name(c, &yielded[i]);
         const struct claim *has = find_claim(c, kept, n_kept, &yielded[i]);
-        if (has == NULL) { /* the first of those that claim it is told of with the others */
+        if (has == NULL) { /* the first claimant is reported with the others */
             const struct claim *first = find_claim(c, yielded, i, &yielded[i]);
             if (first != NULL || find_claim(c, yielded, n_yielded, &yielded[i]) == NULL)
                 add_open_claim(c, &yielded[i], first);
@@ -392,9 +402,10 @@ static void check_claims(struct check *c)
         host = claim_host_name(c, has);
         struct check_at at = check_at_node(c->inv, has->node, 0);
         at.about.text = other;
-        check_add(c, FAB_CHECK_CLAIMED_TWICE, at,
-                  "%.100s and %.100s both report it as theirs (%s %.40s); %.100s has it, as the first", host,
-                  other, fab_fact_name(has->kind), has->text, host);
+        check_add(
+            c, FAB_CHECK_CLAIMED_TWICE, at,
+            "%.100s and %.100s both report it as their own (%s %.40s); it belongs to %.100s, the first one",
+            host, other, fab_fact_name(has->kind), has->text, host);
     }
 }
 

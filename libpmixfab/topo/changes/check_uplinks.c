@@ -1,11 +1,11 @@
 /*
- * check_uplinks.c - switches that have fewer cables up than their peers, and cables in the wrong rail.
+ * check_uplinks.c - find switches with fewer cables up than their peers, and cables in the wrong rail.
  *
- * A switch's level is how far it is from a host: leaves have hosts, spines have leaves below them, and may
- * have a few hosts, too (topo/geometry). Peers are the switches of a plane that stand on one level and have
- * as many ports. What is told as lost or switched off counts as if it were there: its absence is no second
- * finding. In a fabric where every switch has hosts (a torus, a dragonfly) nothing is above anything, and
- * nothing is found.
+ * A switch's level is its distance from a host: leaves have hosts, spines have leaves below them and may have
+ * a few hosts, too (topo/geometry). Peers are the switches of a plane on one level with the same number of
+ * ports. Things reported as lost or switched off count as present, so their absence is not reported twice. In
+ * a fabric where every switch has hosts (a torus, a dragonfly) nothing is above anything, and nothing is
+ * found.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,9 +14,9 @@
 #include "topo/plane/geometry.h"
 #include "topo/plane/units.h"
 
-#define NAMED 4 /* switches above that one finding names */
+#define NAMED 4 /* upper switches named in one finding */
 
-/* What is being counted: cables upwards, or switches above. */
+/* The number that is compared: cables upwards, or switches above. */
 enum counted { CABLES, ABOVE };
 
 /* One plane. */
@@ -24,19 +24,19 @@ struct climb {
     const struct fab_plane *plane;
     uint8_t *level;  /* of each switch */
     uint32_t *queue; /* room for each switch */
-    struct low {     /* of each switch: what it has less of than is usual; of 0: of nothing */
+    struct low {     /* of each switch: the number that is too low; of 0: none is */
         struct fewer {
             struct check_usual usual;
             uint32_t has;
         } fewer[2];   /* by enum counted */
-        uint32_t few; /* so many switches above have fewer cables to it than to others */
+        uint32_t few; /* switches above that have fewer cables to it than to others */
         uint32_t few_to[NAMED];
         uint32_t few_has[NAMED], few_usual[NAMED];
     } * low;
     uint32_t *seen; /* of each switch: scratch */
 };
 
-/* Without a host all are 0, and nothing is above. */
+/* Return whether a switch is above another one. Without hosts all levels are 0. */
 static bool is_above(const struct climb *climb, uint32_t to, uint32_t from)
 {
     return climb->level[to] == climb->level[from] + 1;
@@ -49,7 +49,7 @@ static uint64_t peers_of(const struct check *c, const struct climb *climb, uint3
 
 /* ---- counting -------------------------------------------------------------------------------------- */
 
-/* Fewer cables from a switch to one above than others have. `edge` is from the lower switch. */
+/* Note that a switch has fewer cables to one above than others have. `edge` is from the lower switch. */
 static void note_few_to(struct climb *climb, const struct check_vote *edge)
 {
     uint32_t from = 0;
@@ -84,7 +84,10 @@ static void count_edges(const struct check *c, struct climb *climb, struct check
             note_few_to(climb, &votes[i]);
 }
 
-/* A switch that has nothing above it, on a level where others have, is a spine with a host of its own. */
+/*
+ * Count. A switch with nothing above it, on a level where others have something, is a spine with a host of
+ * its own.
+ */
 static void count_switches(const struct check *c, struct climb *climb, struct check_vote *votes,
                            enum counted counted)
 {
@@ -106,7 +109,7 @@ static void count_switches(const struct check *c, struct climb *climb, struct ch
                 (struct fewer){votes[i].usual, (uint32_t)votes[i].value};
 }
 
-/* ---- telling --------------------------------------------------------------------------------------- */
+/* ---- findings ------------------------------------------------------------------------------------ */
 
 /* Append the name of a switch to a text that may be full. */
 static void append_switch(const struct check *c, const struct fab_plane *plane, uint32_t s,
@@ -118,7 +121,9 @@ static void append_switch(const struct check *c, const struct fab_plane *plane, 
     snprintf(text + len, CHECK_WHAT_TEXT - len, "%s%s%s", before, name, behind);
 }
 
-/* Switches above that most of those have that have one of the same above them, and this one has not. */
+/*
+ * Name the switches above that most of its peers below one common switch are cabled to, but this one is not.
+ */
 static void name_missing(const struct check *c, struct climb *climb, uint32_t s, char text[CHECK_WHAT_TEXT])
 {
     const struct fab_plane *plane = climb->plane;
@@ -149,7 +154,7 @@ static void name_missing(const struct check *c, struct climb *climb, uint32_t s,
     }
 }
 
-/* Each count that is less than is usual. */
+/* Return a number for each combination of counts that are too low. */
 static uint64_t uplinks_state(const struct low *low)
 {
     uint64_t state = (uint64_t)low->fewer[CABLES].has << 16 | low->fewer[ABOVE].has;
@@ -158,7 +163,7 @@ static uint64_t uplinks_state(const struct low *low)
     return state * 31 + low->few;
 }
 
-/* Its cables upwards that only the whole fabric has. */
+/* Count its cables upwards that are lost and count as present. */
 static uint32_t count_put_back(const struct check *c, const struct climb *climb, uint32_t s)
 {
     const struct fab_plane *plane = climb->plane;
@@ -228,7 +233,7 @@ static void check_plane(struct check *c, const struct fab_plane *plane)
     fab_scratch_free(&c->scratch);
 }
 
-/* Of Ethernet only what neighbours say is known, which may be a part. */
+/* Skip Ethernet: only the neighbours' reports are known, and they may be incomplete. */
 void check_uplinks(struct check *c)
 {
     struct fab_planes whole = {NULL, 0};

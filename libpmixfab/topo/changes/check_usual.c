@@ -1,14 +1,14 @@
 /*
- * check_usual.c - what is less than most of its like have: rates of links, ports of hosts, firmware.
+ * check_usual.c - compare things with similar ones: rates of links, ports of hosts, firmware.
  *
- * Like are the links of a plane between the same models: a card (vendor and device ID) on a switch, or two
- * switches. Of these a slower one is a finding, unless it is of a kind that was built so: links of hosts
- * whose names are alike, of the device of one name in such hosts, or split ports of one leaf that are as
- * slow. Such a kind, and a model that is slower as a whole, is one notice.
+ * Links of a plane are similar if they join the same models: a card (vendor and device ID) and a switch, or
+ * two switches. A slower one is a finding, unless its kind was built that way: the links of hosts with
+ * similar names, of the device of one name in such hosts, or equally slow split ports of one leaf. Such a
+ * kind, and a model that is slower as a whole, is one notice.
  *
- * Like are hosts whose names differ by numbers only. Of those the hosts with the same models of cards are a
- * kind, and so are three or more of these that have as many ports more; what a kind has in common is one
- * notice.
+ * Hosts are similar if their names differ by numbers only. Similar hosts with the same models of cards are a
+ * kind, and so are three or more with equally many additional ports. A difference that a whole kind has is
+ * one notice.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -21,9 +21,9 @@
 #include "topo/changes/changes_private.h"
 #include "topo/model/host_name.h"
 
-#define PEERS 3 /* fewer have no usual */
+#define PEERS 3 /* a smaller group has no usual value */
 
-/* ---- what is usual --------------------------------------------------------------------------------- */
+/* ---- the usual value ------------------------------------------------------------------------------ */
 
 uint64_t check_stem(const char *host)
 {
@@ -57,7 +57,7 @@ static void sort_votes(struct check_vote *votes, uint32_t n)
         qsort(votes, n, sizeof(*votes), compare_votes);
 }
 
-/* What the middle one of a group has, more than half have, or nobody does. */
+/* If more than half of a group share a value, the middle one has it. */
 void check_count(struct check_vote *votes, uint32_t n)
 {
     sort_votes(votes, n);
@@ -72,7 +72,7 @@ void check_count(struct check_vote *votes, uint32_t n)
     }
 }
 
-/* Do more than half have it, of three at least? */
+/* Return whether more than half of a group of at least three have the value. */
 static bool check_is_usual(const struct check_usual *usual)
 {
     return usual->of >= PEERS && usual->n > usual->of / 2;
@@ -89,8 +89,10 @@ static int compare_kind_names(const void *x, const void *y)
     return fab_natural_cmp(*a, *b);
 }
 
-/* Add the one notice of what a whole kind of hosts has in common. identity: the same after a year. names: of
- * n hosts or switches; they are sorted. */
+/*
+ * Add the one notice about a whole kind of hosts. identity: the same at any time. names: of n hosts or
+ * switches, which are sorted here.
+ */
 static void add_kind(struct check *c, uint64_t identity, const char **names, uint32_t n, uint64_t state,
                      const char *what)
 {
@@ -116,15 +118,15 @@ static void add_kind(struct check *c, uint64_t identity, const char **names, uin
 enum rate_like { PLANE, MODEL, STEM, DEVICE, SPLIT, RATE_LIKES };
 
 struct rate {
-    uint32_t port; /* one end of the cable; of a host's the host's */
+    uint32_t port; /* one end of the cable; the host's end if it has one */
     uint32_t plane;
     bool host;
     uint64_t mbps;
-    uint64_t kind[RATE_LIKES]; /* 0: there is no such kind */
+    uint64_t kind[RATE_LIKES]; /* 0: no such kind */
     struct check_usual usual[RATE_LIKES];
 };
 
-/* Of the slower end; 0 where neither is known. */
+/* Return the rate of the slower end; 0 if neither is known. */
 static uint32_t cable_rate(const struct fab_inventory *inv, uint32_t p, const struct fab_port **slower)
 {
     const struct fab_port *a = &inv->ports[p], *b = &inv->ports[a->peer];
@@ -163,8 +165,9 @@ static void rate_find_kinds(const struct fab_inventory *inv, struct rate *rate, 
     rate->kind[DEVICE] = rate_hash(rate->kind[STEM], check_hash(name, strlen(name), 0), port->num);
 }
 
-/* Append the links of a plane whose rates are known. What is no host and no switch has a link of its own
- * kind. */
+/*
+ * Append the links of a plane with known rates. Routers and aggregation nodes have links of their own kind.
+ */
 static void rates_collect(const struct check *c, uint32_t at, struct rate *rates, uint32_t *n)
 {
     const struct fab_inventory *inv = c->inv;
@@ -190,7 +193,7 @@ static bool rate_is_below(const struct rate *rate, enum rate_like like)
     return check_is_usual(&rate->usual[like]) && rate->mbps < rate->usual[like].value;
 }
 
-/* The kind that was built so; RATE_LIKES: none, this link alone is slow. */
+/* Return the kind that was built this way; RATE_LIKES: none, only this link is slow. */
 static enum rate_like rate_is_built_so(const struct rate *rate)
 {
     const struct check_usual *model = &rate->usual[MODEL];
@@ -219,7 +222,7 @@ static void add_slow_link(struct check *c, const struct rate *rate)
               check_rate_text(usual->value, should));
 }
 
-/* n votes of one kind, which may be in several planes. */
+/* Add a notice for n votes of one kind, which may be in several planes. */
 static void add_slow_kind(struct check *c, const struct rate *rates, const struct check_vote *votes,
                           uint32_t n, const char **names)
 {
@@ -231,7 +234,7 @@ static void add_slow_kind(struct check *c, const struct rate *rates, const struc
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t port = rates[votes[i].index].port;
         names[n_names++] = fab_node_known_as(inv, &inv->nodes[inv->ports[port].node]);
-        if (!first->host) /* either may be the slower model */
+        if (!first->host) /* either end may be the slower model */
             names[n_names++] = fab_node_known_as(inv, &inv->nodes[peer_node(inv, port)]);
     }
     snprintf(what, sizeof(what), "%u link%s %s, as %s of this kind; %u of %u links of %s there have %s", n,
@@ -284,12 +287,12 @@ void check_rates(struct check *c)
 
 enum host_like { BY_STEM, BY_MODELS, AS_MANY, HOST_LIKES };
 
-/* A host, with its cabled ports that the sweep sees; those of one host are neighbours after sorting. */
+/* A host with its cabled ports that the sweep sees; entries of one host are neighbours after sorting. */
 struct counted {
     const char *host;
     uint32_t ports;
-    uint32_t view;                  /* of several topologies of the same hosts */
-    uint64_t card, least, greatest; /* a system GUID; models, of the cards */
+    uint32_t view;                  /* number of the topology, if a file has several of the same hosts */
+    uint64_t card, least, greatest; /* a system GUID; models of the cards */
     bool cards;                     /* it has several cards */
     struct check_usual usual[HOST_LIKES];
 };
@@ -300,7 +303,7 @@ static int compare_counted(const void *x, const void *y)
     return strcmp(a->host, b->host) ?: FAB_ORDER(a->view, b->view);
 }
 
-/* Each host once in each topology; returns how many there are. */
+/* List each host once in each topology; return the number of entries. */
 static uint32_t hosts_collect(const struct check *c, struct counted *list)
 {
     const struct fab_inventory *inv = c->inv;
@@ -350,13 +353,16 @@ static bool host_has_other(const struct counted *host, enum host_like like)
     return check_is_usual(&host->usual[like]) && host->ports != host->usual[like].value;
 }
 
-/* What most of its like have: of those with the same cards, or of all whose names are alike. */
+/* Return the usual value of similar hosts: of those with the same cards, else of all with similar names. */
 static const struct check_usual *host_usual(const struct counted *host)
 {
     return &host->usual[host_has_other(host, BY_MODELS) ? BY_MODELS : BY_STEM];
 }
 
-/* As most with the same cards; or more than most are, as others, or on one card, which is of one host. */
+/*
+ * Return whether the host is like most with the same cards; or has more ports than most, as others do, or on
+ * one card, which belongs to one host.
+ */
 static bool host_is_of_kind(const struct counted *host)
 {
     if (host->ports > host_usual(host)->value && (!host->cards || host->usual[AS_MANY].of >= 3))
@@ -364,7 +370,7 @@ static bool host_is_of_kind(const struct counted *host)
     return !host_has_other(host, BY_MODELS) && check_is_usual(&host->usual[BY_MODELS]);
 }
 
-/* each: of a kind. */
+/* each: for the text of a kind. */
 static void ports_text(const struct counted *host, const char *each, char text[160])
 {
     const struct check_usual *usual = host_usual(host);
@@ -413,7 +419,7 @@ void check_host_ports(struct check *c)
 
 /* ---- firmware -------------------------------------------------------------------------------------- */
 
-/* The pool has each text once: two are equal where their offsets are. */
+/* The pool holds each text once: equal offsets mean equal texts. */
 static bool vote_firmware(const struct check *c, uint32_t p, struct check_vote *vote)
 {
     const struct fab_detail *firmware = check_fact(c, p, FAB_FACT_FIRMWARE);
@@ -429,7 +435,7 @@ static bool vote_firmware(const struct check *c, uint32_t p, struct check_vote *
     return true;
 }
 
-/* A vote for each card. */
+/* Vote once for each card. */
 void check_firmware(struct check *c)
 {
     const struct fab_inventory *inv = c->inv;

@@ -1,5 +1,7 @@
-/* correlate.c - what several changes come to: the conclusions in the order in which they are drawn, the last
- * of which are what came and went with its cables, and what is told as it is. */
+/*
+ * correlate.c - run the correlation: the conclusions in order, then nodes that came or went with their
+ * cables, then all other raw changes.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,13 +12,13 @@
 
 /* ---- hosts, devices and switches with their cables ----------------------------------------------- */
 
-/* A device that came or went, by its host. */
+/* An added or lost device, by its host. */
 struct device {
     const char *host;
     uint32_t raw, port;
 };
 
-/* What came, or what went: kinds of changes, and the inventory that has it. */
+/* The added or the lost things: kinds of changes, and the inventory that has them. */
 struct gone {
     const struct fab_inventory *inv;
     bool added;
@@ -51,15 +53,15 @@ static void list_devices(struct correlation *s, struct gone *g)
         qsort(g->devices, g->n_devices, sizeof(*g->devices), compare_devices);
 }
 
-/* The cables of a host or device that is gone. */
+/* The cables of a lost or added host or device. */
 struct cables_gone {
     uint32_t n;
     char place[FAB_PORT_TEXT],
-        list[DIFF_VALUE_TEXT]; /* of the first; "0x0000000000100004 at leaf2[3], ..." */
-    bool with_switch, full;    /* the first one's switch is gone, too */
+        list[DIFF_VALUE_TEXT]; /* of the devices; "0x0000000000100004 at leaf2[3], ..." */
+    bool with_switch, full;    /* the first one's switch is concerned, too */
 };
 
-/* Take a device with its cable, which goes with it unless that is told already. */
+/* Take a device with its cable, unless the cable is reported already. */
 static void claim_device(struct correlation *s, const struct gone *g, const struct device *device,
                          struct cables_gone *cables)
 {
@@ -84,7 +86,7 @@ static void claim_device(struct correlation *s, const struct gone *g, const stru
     claim_link(s, g->inv, device->port);
 }
 
-/* Of a host's change, which has no port: its HCA was. */
+/* Return whether it was missing. A host's change has no port; then the node is checked. */
 static bool was_missing(const struct correlation *s, uint32_t node, uint32_t num)
 {
     const uint32_t port = node == FAB_NONE || num == 0 ? FAB_NONE : fab_inventory_port(s->before, node, num);
@@ -93,7 +95,7 @@ static bool was_missing(const struct correlation *s, uint32_t node, uint32_t num
             (port != FAB_NONE && fab_port_is_missing(s->before, &s->before->ports[port])));
 }
 
-/* `value`: what it was, or is. */
+/* `value`: the old or the new value. */
 static void conclude_with_cables(struct correlation *s, const struct gone *g, const struct fab_change *change,
                                  const char *value, const struct cables_gone *cables, const char *more)
 {
@@ -105,9 +107,9 @@ static void conclude_with_cables(struct correlation *s, const struct gone *g, co
     if (cables->n > 1)
         snprintf(others, sizeof(others), " and %" PRIu32 " more", cables->n - 1);
     if (was_missing(s, node, change->port))
-        conclude(s, change->kind, at, "it was missing, and its place is not kept any more");
+        conclude(s, change->kind, at, "it was missing; its place is no longer kept");
     else if (cables->n == 0)
-        conclude(s, change->kind, at, g->added ? "it is seen now" : "it is not seen any more");
+        conclude(s, change->kind, at, g->added ? "it is seen now" : "it is no longer seen");
     else
         conclude(s, change->kind, at, "a cable at %.200s%s %s%s%s", cables->place, others,
                  g->added ? "came" : "is gone", cables->with_switch ? ", with the switch" : "", more);
@@ -132,7 +134,7 @@ static void conclude_host_gone(struct correlation *s, uint32_t raw, const struct
     conclude_with_cables(s, g, change, value, &cables, "");
 }
 
-/* Has another HCA this one's name? */
+/* Return whether another HCA has the name of this one. */
 static bool shares_name(const struct fab_inventory *inv, const struct named *list, uint32_t n, uint32_t node)
 {
     const struct named key = named_node(inv, node);
@@ -140,7 +142,7 @@ static bool shares_name(const struct fab_inventory *inv, const struct named *lis
     return at + 1 < n && compare_named(&list[at + 1], &key) == 0;
 }
 
-/* Those whose host is still there, or was before. */
+/* Conclude for devices whose host is still present, or was before. */
 static void conclude_devices_gone(struct correlation *s, const struct gone *g)
 {
     struct named *by_name = NULL;
@@ -158,10 +160,11 @@ static void conclude_devices_gone(struct correlation *s, const struct gone *g)
         }
         subject_node(s, g->inv, node);
         claim_device(s, g, device, &cables);
-        conclude_with_cables(s, g, &s->raw->changes[device->raw], cables.list, &cables,
-                             shares_name(g->inv, by_name, n, node)
-                                 ? "; another HCA has this host's and device's name: two hosts of one name?"
-                                 : "");
+        conclude_with_cables(
+            s, g, &s->raw->changes[device->raw], cables.list, &cables,
+            shares_name(g->inv, by_name, n, node)
+                ? "; another HCA has the same host and device name: check for two hosts with one name"
+                : "");
     }
     free(by_name);
 }
@@ -184,10 +187,10 @@ static void conclude_switch_gone(struct correlation *s, uint32_t raw, const stru
     }
     say(s, change->what, change->before, change->after);
     conclude(s, change->kind, (struct fab_told_end){change->guid, 0}, "it %s, with %" PRIu32 " cable%s",
-             g->added ? "is seen now" : "is not seen any more", cables, cables == 1 ? "" : "s");
+             g->added ? "is seen now" : "is no longer seen", cables, cables == 1 ? "" : "s");
 }
 
-/* Hosts have their cables, then devices, then switches. */
+/* Handle hosts with their cables, then devices, then switches. */
 static void conclude_gone(struct correlation *s, struct gone g)
 {
     list_devices(s, &g);
@@ -203,9 +206,9 @@ static void conclude_gone(struct correlation *s, struct gone g)
     free(g.devices);
 }
 
-/* ---- what is told as it is ------------------------------------------------------------------------- */
+/* ---- changes reported unchanged ------------------------------------------------------------------ */
 
-/* Of a node that is seen again: are its cables where they were? */
+/* Return the text for a node that is seen again: whether its cables are in their old places. */
 static const char *back_where(const struct correlation *s, uint64_t guid)
 {
     const uint32_t b = fab_inventory_find(s->before, guid), a = fab_inventory_find(s->after, guid);
@@ -220,13 +223,16 @@ static const char *back_where(const struct correlation *s, uint64_t guid)
         stayed += port->peer != FAB_NONE && was != FAB_NONE && s->before->ports[was].peer != FAB_NONE &&
                   port_after(s, s->before->ports[was].peer) == port->peer;
     }
-    if (stayed == has || stayed == had) /* the others are out, or are more than it had */
+    if (stayed == has || stayed == had) /* the other cables are out, or were added */
         return "it is seen again, at its old place";
     return stayed > 0 ? "it is seen again, with some of its cables at another place"
                       : "it is seen again, at another place";
 }
 
-/* Why it is not seen: a port that is disabled now was at its cable. False: none was. */
+/*
+ * Find the reason for a missing node: a port at its cable that is disabled now. Return false if there is
+ * none.
+ */
 static bool find_disabled(const struct correlation *s, const struct fab_change *change,
                           char text[FAB_PORT_TEXT])
 {
@@ -247,16 +253,16 @@ static bool find_disabled(const struct correlation *s, const struct fab_change *
     return false;
 }
 
-/* Of what is told of a port beside its cable; its states are told as texts. */
+/* Return the reason for a port's change besides its cable; its states are reported as texts. */
 static const char *other_reason(const struct fab_change *change)
 {
     static const struct {
         enum fab_port_state state;
         const char *begins, *ends;
     } reasons[] = {
-        {FAB_PORT_LOOPED, "its cable leads to the same node",
-         "its cable does not lead to the same node any more"},
-        {FAB_PORT_DISABLED, "somebody switched the port off", "the port is not switched off any more"},
+        {FAB_PORT_LOOPED, "both ends of its cable are on the same node",
+         "its cable no longer has both ends on the same node"},
+        {FAB_PORT_DISABLED, "the port was switched off", "the port is no longer switched off"},
     };
     for (size_t i = 0; change->port != 0 && i < sizeof(reasons) / sizeof(reasons[0]); i++) {
         const char *state = fab_state_text(reasons[i].state);
@@ -265,29 +271,29 @@ static const char *other_reason(const struct fab_change *change)
         if (strcmp(change->before, state) == 0)
             return reasons[i].ends;
     }
-    return "the sweep found it so";
+    return "found by the sweep";
 }
 
-/* Kinds that are told as they are: why, and whose names are subjects. */
-#define NODE_MISSING "it is not seen any more, and nothing took its place, which is kept for a while"
+/* Kinds of changes that are reported unchanged: their reason, and their subjects. */
+#define NODE_MISSING "it is no longer seen and was not replaced; its place is kept for a while"
 static const struct {
     const char *why;
     bool is_link; /* both ends */
-    bool is_host; /* and what its HCA is cabled to, which may be why */
-    bool is_gone; /* since a port was disabled? */
+    bool is_host; /* also the peers of its HCA, which may be the reason */
+    bool is_gone; /* check for a disabled port */
 } as_it_is[FAB_CHANGE_KINDS] = {
-    [FAB_CHANGE_LINK_ADDED] = {"a cable where none was", .is_link = true},
-    [FAB_CHANGE_LINK_LOST] = {"the cable is not seen any more, and no other took its place", .is_link = true,
+    [FAB_CHANGE_LINK_ADDED] = {"a new cable", .is_link = true},
+    [FAB_CHANGE_LINK_LOST] = {"the cable is no longer seen and was not replaced", .is_link = true,
                               .is_gone = true},
     [FAB_CHANGE_LINK_RATE] = {"the same cable at another width or speed", .is_link = true},
     [FAB_CHANGE_NAME] = {"the same GUID under another name"},
-    [FAB_CHANGE_LID] = {"the subnet manager gave it another one"},
+    [FAB_CHANGE_LID] = {"the subnet manager assigned another LID"},
     [FAB_CHANGE_HOST_MISSING] = {NODE_MISSING, .is_host = true, .is_gone = true},
     [FAB_CHANGE_HOST_BACK] = {.is_host = true},
     [FAB_CHANGE_SWITCH_MISSING] = {NODE_MISSING},
-    [FAB_CHANGE_PORT_MISSING] = {"the cable is not seen any more, and nothing took its place, which is kept "
-                                 "for a while",
-                                 .is_link = true, .is_gone = true},
+    [FAB_CHANGE_PORT_MISSING] =
+        {"the cable is no longer seen and was not replaced; its place is kept for a while", .is_link = true,
+         .is_gone = true},
     [FAB_CHANGE_PORT_BACK] = {"the cable is seen again, at its old place", .is_link = true},
 };
 
@@ -307,7 +313,7 @@ static void subjects_of(struct correlation *s, const struct fab_inventory *inv,
         subject_link(s, inv, inv->nodes[node].first_port + i);
 }
 
-/* A switch that both have, under a name that nobody had. */
+/* Return whether a switch is in both inventories, under a name that no switch had before. */
 static bool is_switch_renamed(const struct correlation *s, uint64_t guid)
 {
     const uint32_t b = fab_inventory_find(s->before, guid), a = fab_inventory_find(s->after, guid);
@@ -332,7 +338,7 @@ static void conclude_as_it_is(struct correlation *s, uint32_t raw)
     if (change->kind == FAB_CHANGE_HOST_BACK || change->kind == FAB_CHANGE_SWITCH_BACK)
         why = back_where(s, change->guid);
     if (as_it_is[change->kind].is_gone && find_disabled(s, change, port))
-        conclude(s, change->kind, at, "%.200s is disabled: somebody switched that port off", port);
+        conclude(s, change->kind, at, "%.200s is disabled: that port was switched off", port);
     else
         conclude(s, change->kind, at, "%s", why != NULL ? why : other_reason(change));
 }
@@ -350,7 +356,7 @@ static void conclude_rest(struct correlation *s)
     }
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------- */
+/* ---- the whole correlation --------------------------------------------------------------------------- */
 
 int fab_diff_correlate_with(const struct fab_inventory *before, const struct fab_inventory *after,
                             struct fab_lost *lost, struct fab_diff *diff)
@@ -394,7 +400,8 @@ cleanup:
     return PMIXFAB_OK;
 }
 
-/* ---- what is seen again and cannot be used yet -----------------------------------------------------------
+/*
+ * ---- things that are seen again and not usable yet -------------------------------------------------------
  */
 
 static bool is_waiting(const struct fab_port *port)
@@ -402,7 +409,7 @@ static bool is_waiting(const struct fab_port *port)
     return port->state == FAB_PORT_INIT || port->state == FAB_PORT_ARMED;
 }
 
-/* Does it wait for a subnet manager: this port's cable, or where there is no port, all cables of the node? */
+/* Return whether this port's cable, or without a port all cables of the node, wait for a subnet manager. */
 static bool waits_for_manager(const struct fab_inventory *inv, uint64_t guid, uint32_t num)
 {
     const uint32_t n = fab_inventory_find(inv, guid);
@@ -430,7 +437,7 @@ void fab_diff_mark_inactive(const struct fab_inventory *after, struct fab_diff *
         if ((!node && !port) || !waits_for_manager(after, change->guid, node ? 0 : change->port))
             continue;
         change->kind = FAB_CHANGE_INACTIVE;
-        change->why = "it is seen again, and no subnet manager answers that would make it active";
+        change->why = "it is seen again, but no subnet manager answers to activate it";
     }
     fab_diff_sort(diff);
 }

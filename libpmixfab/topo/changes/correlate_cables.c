@@ -5,7 +5,7 @@
 
 #include "topo/changes/changes_private.h"
 
-/* ---- words ------------------------------------------------------------------------------------------ */
+/* ---- texts ------------------------------------------------------------------------------------------ */
 
 const char *lost_text(const struct fab_lost_item *item, char text[LOST_TEXT])
 {
@@ -29,7 +29,7 @@ void append_rate(char text[DIFF_VALUE_TEXT], unsigned width, unsigned speed)
         snprintf(text + used, DIFF_VALUE_TEXT - used, ", %s", rate);
 }
 
-/* "leaf1[8]", or with the cable's rate. */
+/* Write "leaf1[8]", or the same with the cable's rate. */
 static void end_text(const struct fab_inventory *inv, uint32_t port, bool with_rate, char *text)
 {
     char end[FAB_PORT_TEXT];
@@ -45,10 +45,14 @@ static bool is_same_rate(const struct fab_lost_item *cable, const struct fab_por
     return cable->width == port->width && cable->speed == port->speed;
 }
 
-/* ---- a cable of the past that is elsewhere now ----------------------------------------------------------
+/*
+ * ---- a known cable that is now elsewhere ------------------------------------------------------------------
  */
 
-/* Its far end then, and now that of the port where its near end is: with the rates, where they differ. */
+/*
+ * Write the far end then and now, where "now" is the far end of the port at its near end, with the rates if
+ * they differ.
+ */
 static void far_end_texts(struct correlation *s, const struct fab_lost_item *was, int near, uint32_t a)
 {
     const uint32_t peer = s->after->ports[a].peer;
@@ -60,22 +64,25 @@ static void far_end_texts(struct correlation *s, const struct fab_lost_item *was
     end_text(s->after, peer, !same_rate, s->now.after);
 }
 
-/* A port of an HCA, or a cable of switches. a: where the near end is, or a cable of which both ends moved. */
+/*
+ * Conclude for a port of an HCA, or for a cable between switches. a: the present port of the near end, or of
+ * a cable of which both ends moved.
+ */
 static void conclude_elsewhere(struct correlation *s, enum fab_change_kind kind,
                                const struct fab_lost_item *was, int near, uint32_t a, bool both)
 {
     const bool of_host = kind == FAB_CHANGE_HOST_MOVED,
                same = was->end[near].guid == port_end(s->after, a).guid;
     const char *why = of_host && same ? "the same GUID at another port"
-                      : of_host       ? "what replaced it is at another port"
-                      : both          ? "a cable between the same two switches, on other ports"
-                                      : "one end is where it was, the other on another port";
+                      : of_host       ? "the replacement is at another port"
+                      : both          ? "a cable between the same two switches, at other ports"
+                                      : "one end is unchanged, the other is at another port";
     char when[LOST_TEXT];
 
     subject_link(s, s->after, a);
     snprintf(s->now.what, sizeof(s->now.what), of_host ? "%s" : "%.520s - %.520s", was->text[near],
              was->text[!near]);
-    if (of_host && was->generation != 0) /* it goes by its name now */
+    if (of_host && was->generation != 0) /* it has the present name */
         fab_port_text(s->after, &s->after->ports[a], s->now.what);
     if (both) {
         snprintf(s->now.before, sizeof(s->now.before), "%.270s", s->now.what);
@@ -91,7 +98,7 @@ static void conclude_elsewhere(struct correlation *s, enum fab_change_kind kind,
                  lost_text(was, when));
 }
 
-/* A cable of before, by its near end. */
+/* Conclude for a cable of before, given by its near end. */
 static void conclude_seen_elsewhere(struct correlation *s, enum fab_change_kind kind, uint32_t b, uint32_t a,
                                     bool both)
 {
@@ -115,8 +122,10 @@ static void conclude_lost_elsewhere(struct correlation *s, enum fab_change_kind 
 
 /* ---- ports of hosts ---------------------------------------------------------------------------------- */
 
-/* A port of before that is missing and has lost its cable, too, is kept where it never was
- * (topo/model/retain.h): that cable's end at the port. NULL: it is none of these. */
+/*
+ * A missing port of before that has also lost its cable is kept at a place where it never was
+ * (topo/model/retain.h). Return the lost cable's end at the port, or NULL for any other port.
+ */
 static const struct lost_end *displaced_from(const struct correlation *s, uint32_t b)
 {
     const struct fab_told_end port = port_end(s->before, b);
@@ -125,7 +134,7 @@ static const struct lost_end *displaced_from(const struct correlation *s, uint32
     return end == NULL || end->cable->used ? NULL : end;
 }
 
-/* Is the port at the other end of that cable the one at which this port of after is? */
+/* Return whether this port of after is cabled to the port at the other end of that cable. */
 static bool is_at_far_end(const struct correlation *s, const struct lost_end *end, uint32_t a)
 {
     const struct fab_told_end to = port_end(s->after, s->after->ports[a].peer);
@@ -133,7 +142,9 @@ static bool is_at_far_end(const struct correlation *s, const struct lost_end *en
     return cable->end[!end->side].guid == to.guid && cable->end[!end->side].num == to.port;
 }
 
-/* A port that is missing, and is kept elsewhere from now on, since another cable is where it was. */
+/*
+ * Conclude for a missing port that is kept elsewhere from now on, because another cable is in its old place.
+ */
 static void conclude_displaced(struct correlation *s, uint32_t b, uint32_t a)
 {
     const uint32_t from = s->before->ports[b].peer, lower = from < b ? from : b;
@@ -142,13 +153,13 @@ static void conclude_displaced(struct correlation *s, uint32_t b, uint32_t a)
 
     subject_link(s, s->before, b);
     claim(s, FAB_CHANGE_PORT_MISSING, port);
-    if (displaced_from(s, b) != NULL) { /* once more */
+    if (displaced_from(s, b) != NULL) { /* already kept elsewhere */
         fab_port_text(s->before, &s->before->ports[b], text);
         snprintf(s->now.what, sizeof(s->now.what), "%s: kept at", text);
         end_text(s->before, from, false, s->now.before);
         end_text(s->after, s->after->ports[a].peer, false, s->now.after);
         conclude(s, FAB_CHANGE_OTHER, port,
-                 "it is missing, and another cable is in the port that was kept for it");
+                 "it is missing; another cable is in the port that was kept for it");
         return;
     }
     fab_link_text(s->before, &s->before->ports[lower], s->now.what);
@@ -157,7 +168,7 @@ static void conclude_displaced(struct correlation *s, uint32_t b, uint32_t a)
              "its place at the switch is taken; it is missing, and its numbers are kept");
 }
 
-/* It is back: at a place, or where it was before it was kept elsewhere. */
+/* Conclude for a port that is back: at another place, or where it was before it was kept elsewhere. */
 static void conclude_displaced_back(struct correlation *s, uint32_t b, uint32_t a, const struct lost_end *end)
 {
     const struct fab_port *port = &s->after->ports[a];
@@ -183,7 +194,7 @@ static void conclude_displaced_back(struct correlation *s, uint32_t b, uint32_t 
              "it is seen again, at its old place");
 }
 
-/* A port of an HCA that has a cable before and after. */
+/* Conclude for a port of an HCA that has a cable before and after. */
 static void conclude_host_port(struct correlation *s, uint32_t b, uint32_t a)
 {
     const bool moved = port_after(s, s->before->ports[b].peer) != s->after->ports[a].peer;
@@ -194,18 +205,18 @@ static void conclude_host_port(struct correlation *s, uint32_t b, uint32_t a)
         claim_link(s, s->before, b);
         claim_link(s, s->after, a);
     } else if (displaced != NULL && !is_at_far_end(s, displaced, a)) {
-        /* it is seen where it was kept: nothing else says that this is not where it was */
+        /* it is seen where it was kept: no other change shows that this is not its old place */
         claim(s, FAB_CHANGE_HOST_BACK, node_end(s->after, s->after->ports[a].node));
         claim(s, FAB_CHANGE_PORT_BACK, port_end(s->after, a));
     }
-    if (s->now.n_taken == 0) /* or the other end is an HCA as well, and it was told of that */
+    if (s->now.n_taken == 0) /* or the other end is an HCA, too, and its conclusion has the change */
         return;
     if (missing) {
         conclude_displaced(s, b, a);
     } else if (displaced != NULL) {
         conclude_displaced_back(s, b, a, displaced);
     } else {
-        claim(s, FAB_CHANGE_PORT_BACK, port_end(s->after, a)); /* where it is says that it is */
+        claim(s, FAB_CHANGE_PORT_BACK, port_end(s->after, a)); /* its place shows that it is back */
         conclude_seen_elsewhere(s, FAB_CHANGE_HOST_MOVED, b, a, false);
     }
 }
@@ -226,13 +237,16 @@ void conclude_port_moved(struct correlation *s, uint32_t port, const struct lost
 {
     claim_link(s, s->after, port);
     end->cable->used = true;
-    if (s->now.n_taken > 0) /* else the other end is an HCA as well, and it was told of that */
+    if (s->now.n_taken > 0) /* else the other end is an HCA, too, and its conclusion has the change */
         conclude_lost_elsewhere(s, FAB_CHANGE_HOST_MOVED, end->cable, end->side, port, false);
 }
 
 /* ---- cables between switches ---------------------------------------------------------------------- */
 
-/* The lower end of the cable that a change is about, if nobody took that and no HCA is at it; FAB_NONE. */
+/*
+ * Return the lower end of the cable that a change is about, if the change is not taken and no HCA is at the
+ * cable; else FAB_NONE.
+ */
 static uint32_t switch_link(const struct correlation *s, const struct fab_inventory *inv, uint32_t raw)
 {
     const struct fab_change *change = &s->raw->changes[raw];
@@ -242,7 +256,7 @@ static uint32_t switch_link(const struct correlation *s, const struct fab_invent
     return far == FAB_NONE || is_kind(inv, node, FAB_HCA) || is_kind(inv, far, FAB_HCA) ? FAB_NONE : port;
 }
 
-/* A cable that went, and one that came on the port where this end is. */
+/* Conclude for a lost cable and a new one in the port at this end. */
 static bool conclude_moved_from(struct correlation *s, uint32_t raw, uint32_t end)
 {
     const uint32_t a = port_after(s, end), far = a == FAB_NONE ? FAB_NONE : peer_node(s->after, a);
@@ -263,7 +277,7 @@ static bool is_between_same(const struct correlation *s, uint32_t b, uint32_t a)
            ((one == here && other == there) || (one == there && other == here));
 }
 
-/* Where a run of changes of one kind begins and ends. */
+/* Begin and end of the changes of one kind. */
 struct span {
     uint32_t first, end;
 };
@@ -310,7 +324,7 @@ void conclude_moved(struct correlation *s)
         if (b != FAB_NONE && !conclude_moved_from(s, i, b))
             conclude_moved_from(s, i, s->before->ports[b].peer);
     }
-    /* A storm that rewires everything is not searched for pairs. */
+    /* do not search for pairs if nearly everything was rewired */
     const uint64_t pairs =
         (uint64_t)count_switch_links(s, lost, s->before) * count_switch_links(s, added, s->after);
     for (uint32_t i = lost.first; pairs > 0 && pairs <= 1000000 && i < lost.end; i++) {
@@ -320,9 +334,11 @@ void conclude_moved(struct correlation *s)
     }
 }
 
-/* ---- cables between switches that were lost ------------------------------------------------------------ */
+/*
+ * ---- lost cables between switches ------------------------------------------------------------------------
+ */
 
-/* Both of its nodes are there and no HCA, and it was not found elsewhere. */
+/* Return whether both of its nodes are present switches, and it was not found elsewhere. */
 static bool is_between_known(const struct correlation *s, const struct fab_lost_item *cable)
 {
     for (int side = 0; side < 2; side++) {
@@ -349,7 +365,7 @@ static void conclude_link_back(struct correlation *s, uint32_t port, const struc
              "a cable between the same two ports; it was %s", lost_text(cable, when));
 }
 
-/* The cable that was lost last at this port, if it is one between switches. */
+/* Return the cable lost last at this port if it is between switches, else NULL. */
 static const struct lost_end *lost_link(const struct correlation *s, uint32_t port)
 {
     const struct fab_port *now = &s->after->ports[port];
@@ -357,7 +373,7 @@ static const struct lost_end *lost_link(const struct correlation *s, uint32_t po
     return end != NULL && is_between_known(s, end->cable) ? end : NULL;
 }
 
-/* The only one that was lost between these two switches; NULL: none, or several. */
+/* Return the only cable lost between these two switches; NULL if there are none or several. */
 static struct fab_lost_item *only_between(const struct correlation *s, uint32_t port)
 {
     const uint64_t one = guid_then(s, s->after->ports[port].node),
@@ -391,7 +407,7 @@ static void conclude_link_returned(struct correlation *s, uint32_t raw, bool bet
         return;
     }
     if (near != NULL && far != NULL && near->cable != far->cable && near->generation == far->generation)
-        return; /* which of the two? */
+        return; /* ambiguous */
     const bool is_far = near == NULL || (far != NULL && far->generation > near->generation);
     const struct lost_end *end = is_far ? far : near;
     if (end == NULL)
@@ -433,7 +449,7 @@ static void conclude_port(struct correlation *s, uint32_t raw)
     }
     conclude(s, up ? FAB_CHANGE_PORT_UP : FAB_CHANGE_PORT_DOWN,
              (struct fab_told_end){change->guid, change->port}, "the cable is there, %s",
-             both ? "the ports at both its ends say so" : "its port says so");
+             both ? "as the ports at both ends report" : "as its port reports");
 }
 
 void conclude_ports(struct correlation *s)

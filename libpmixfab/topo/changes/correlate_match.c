@@ -1,11 +1,11 @@
-/* correlate_match.c - which node of the past, seen or lost before, is which of the inventory after. */
+/* correlate_match.c - match nodes of the past, present or lost then, with nodes of the inventory after. */
 #include <stdlib.h>
 
 #include "topo/base/order.h"
 #include "topo/base/search.h"
 #include "topo/changes/changes_private.h"
 
-/* Nodes of the past with these numbers: those of before, or those that were lost. */
+/* A range of past nodes: those of before, or those that were lost. */
 struct range {
     uint32_t first, end;
 };
@@ -21,7 +21,7 @@ bool is_new(const struct correlation *s, uint32_t after)
     return s->to_before[after] == FAB_NONE && s->to_lost[after] == FAB_NONE;
 }
 
-/* ---- places, now and then -------------------------------------------------------------------------- */
+/* ---- places then and now --------------------------------------------------------------------------- */
 
 static struct pairing seen_pairs(const struct correlation *s)
 {
@@ -81,7 +81,7 @@ uint32_t back_at(const struct correlation *s, const struct fab_lost_item *cable,
 
 /* ---- by GUID ----------------------------------------------------------------------------------------- */
 
-/* How many cables a node has in either inventory, and how many of them are where they were. */
+/* The number of a node's cables in either inventory, and of those in the same place. */
 struct cables {
     uint32_t before, after, kept;
 };
@@ -109,8 +109,10 @@ static struct cables count_kept_cables(const struct correlation *s, const struct
     return n;
 }
 
-/* An HCA that has neither its name nor its place may be another host's now; a switch that has none of its
- * cables may be where another one was. */
+/*
+ * Return whether equal GUIDs prove that it is the same node. An HCA with another name and another place may
+ * be another host's now; a switch without any of its cables may be in the place of another one.
+ */
 static bool is_certain(const struct correlation *s, uint32_t past, uint32_t a)
 {
     const struct past_node was = past_of(s, past);
@@ -126,7 +128,9 @@ static bool is_certain(const struct correlation *s, uint32_t past, uint32_t a)
     return n.kept > 0 || (was.kind == FAB_SWITCH && (n.before == 0 || n.after == 0));
 }
 
-/* Those of a kind, or with kind 0 those that are certain. Both sides are in the order of their GUIDs. */
+/*
+ * Match nodes of a kind or, with kind 0, those that are certain. Both sides are in the order of their GUIDs.
+ */
 static void match_by_guid(struct correlation *s, struct range of, unsigned kind)
 {
     for (uint32_t p = of.first, at = 0; p < of.end; p++) {
@@ -151,7 +155,7 @@ int compare_named(const void *a, const void *b)
     return strcmp(x->host, y->host) ?: strcmp(x->name, y->name);
 }
 
-/* Those alike stay in their order. */
+/* Equal names keep their order. */
 static int compare_in_list(const void *a, const void *b)
 {
     const struct named *x = a, *y = b;
@@ -172,7 +176,7 @@ struct named *list_named(const struct fab_inventory *inv, uint32_t *n)
     return list;
 }
 
-/* How many of the list, from `at` on, have its name. */
+/* Return how many entries from `at` on have its name. */
 static uint32_t name_run(const struct named *list, uint32_t n, uint32_t at)
 {
     uint32_t end = at + 1;
@@ -181,7 +185,7 @@ static uint32_t name_run(const struct named *list, uint32_t n, uint32_t at)
     return end - at;
 }
 
-/* A name that two have recognises neither. */
+/* Match by name. A name that two nodes have matches neither. */
 static void match_by_name(struct correlation *s, struct range of)
 {
     struct named *was = malloc((of.end - of.first + 1u) * sizeof(*was));
@@ -219,24 +223,25 @@ cleanup:
     free(is);
 }
 
-/* ---- lost switches by their neighbours ------------------------------------------------------------------
+/*
+ * ---- lost switches by their neighbours ------------------------------------------------------------------
  */
 
-/* The cable that a port of after had last, if it has been lost since. */
+/* Return the cable that a port of after had last, if it was lost since then, else NULL. */
 static const struct lost_end *lost_before(const struct correlation *s, uint32_t port)
 {
     const struct fab_port *at = &s->after->ports[port];
     return lost_at(s, guid_then(s, at->node), at->num);
 }
 
-/* The cable of before in this port of after; FAB_NONE. From the other end. */
+/* Return the port at the other end of the cable that this port of after had in before, or FAB_NONE. */
 static uint32_t peer_before(const struct correlation *s, uint32_t port)
 {
     const uint32_t before = port_before(s, port);
     return before == FAB_NONE ? FAB_NONE : s->before->ports[before].peer;
 }
 
-/* Where the ports that led to a lost switch lead now. */
+/* Return the switch to which most ports that led to a lost switch lead now. */
 static uint32_t vote_now(const struct correlation *s, uint64_t guid)
 {
     struct majority votes = {.n = 0};
@@ -250,7 +255,7 @@ static uint32_t vote_now(const struct correlation *s, uint64_t guid)
     return majority_elected(&votes, &whom) ? (uint32_t)whom : FAB_NONE;
 }
 
-/* Which switch (by its GUID then) the ports that lead to this one led to last; 0: none. */
+/* Return the GUID of the switch to which most ports that lead to this one led last; 0: none. */
 static uint64_t vote_then(const struct correlation *s, uint32_t after)
 {
     const struct fab_node *node = &s->after->nodes[after];
@@ -271,7 +276,7 @@ static uint64_t vote_then(const struct correlation *s, uint32_t after)
     return majority_elected(&votes, &whom) ? whom : 0;
 }
 
-/* As pairing_switches(): one that is found says more about its neighbours. */
+/* As pairing_switches(): each match adds information about its neighbours. */
 static void match_lost_switches(struct correlation *s, struct range lost)
 {
     for (bool found = true; found;) {
@@ -292,7 +297,7 @@ static void match_lost_switches(struct correlation *s, struct range lost)
 
 /* ---- HCAs by place -------------------------------------------------------------------------------- */
 
-/* An HCA of after at the switch port where this one was. */
+/* Return the HCA of after at the switch port where this one was. */
 static uint32_t in_its_place(const struct correlation *s, const struct fab_node *hca)
 {
     for (uint32_t p = hca->first_port; p < hca->first_port + hca->n_ports; p++) {
@@ -316,7 +321,7 @@ static void match_by_place(struct correlation *s)
     }
 }
 
-/* At a switch port where one that was lost was last. */
+/* Match an HCA at the switch port where a lost one was last. */
 static void match_lost_by_place(struct correlation *s)
 {
     for (uint32_t p = 0; p < s->after->n_ports; p++) {
@@ -333,7 +338,7 @@ static void match_lost_by_place(struct correlation *s)
     }
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------- */
+/* ---- the whole matching ------------------------------------------------------------------------------ */
 
 static int compare_lost_ends(const void *a, const void *b)
 {

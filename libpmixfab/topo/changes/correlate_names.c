@@ -1,8 +1,8 @@
 /*
- * correlate_names.c - hosts that are called otherwise, two hosts that claim one name, and hosts that did.
+ * correlate_names.c - renamed hosts, and two hosts that claim or claimed one name.
  *
- * An HCA that comes under the name of another host is, in the raw changes, a name, and a host lost: as if its
- * host were gone. What an operator has to see is that a name is somebody's already.
+ * An HCA that appears under the name of another host gives two raw changes, a name and a lost host, as if its
+ * host were gone. The operator needs to see that the name is in use already.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,12 +13,12 @@
 #include "topo/base/text.h"
 #include "topo/changes/changes_private.h"
 
-/* An HCA that both have and whose host is called otherwise. */
+/* An HCA in both inventories whose host has another name. */
 struct renaming {
-    uint32_t raw, before, after; /* the change of its name, and the HCA */
+    uint32_t raw, before, after; /* the change of its name; the HCA before and after */
     const char *from, *to;       /* hosts */
-    struct renaming *next;       /* the next one with the same two names, in the order of the raw changes */
-    bool first;                  /* of these */
+    struct renaming *next; /* the next renaming with the same two names, in the order of the raw changes */
+    bool first;            /* the first of those with the same two names */
 };
 
 static bool find_renaming(const struct correlation *s, uint32_t raw, struct renaming *out)
@@ -42,9 +42,9 @@ static void clean_name(const char *name, char clean[FAB_NODE_TEXT])
     fab_text_clean(clean, FAB_NODE_TEXT, name, strlen(name), NULL);
 }
 
-/* ---- two hosts of one name -------------------------------------------------------------------------- */
+/* ---- two hosts with one name ------------------------------------------------------------------------ */
 
-/* The HCAs of an inventory, by their names. */
+/* The HCAs of an inventory in order of names. */
 struct by_name {
     const struct fab_inventory *inv;
     struct named *list;
@@ -57,7 +57,7 @@ static int compare_hosts(const void *a, const void *b)
     return strcmp(x->host, y->host);
 }
 
-/* The HCAs that have an HCA's host, or its whole name. */
+/* The HCAs with the same host, or with the same full name. */
 struct alike {
     const struct named *list;
     uint32_t n;
@@ -72,7 +72,7 @@ static struct alike find_alike(const struct by_name *names, uint32_t node,
     return (struct alike){list + first, end - first};
 }
 
-/* Are all HCAs of this one's host, in the one inventory, those of a host in the other? */
+/* Return whether all HCAs of this one's host in one inventory belong to one host in the other. */
 static bool is_all_of(const struct correlation *s, const struct by_name *names, uint32_t node,
                       const char *other)
 {
@@ -87,7 +87,7 @@ static bool is_all_of(const struct correlation *s, const struct by_name *names, 
     return true;
 }
 
-/* A host that is lost, or that came, only because all of it is called otherwise. */
+/* Take the change of a host that was lost or added only because the whole host has another name. */
 static uint32_t claim_whole_host(struct correlation *s, enum fab_change_kind kind,
                                  const struct by_name *names, uint32_t node, const char *other)
 {
@@ -111,7 +111,7 @@ static void place_text(const struct fab_inventory *inv, uint32_t node, char text
     snprintf(text, PLACE_TEXT, "0x%016" PRIx64 "%s%s", hca->guid, port[0] != '\0' ? " at " : "", port);
 }
 
-/* sure: they have one host's and device's name, else their host's. */
+/* sure: the HCAs have the same host and device name, else the same host name. */
 static void conclude_claimed(struct correlation *s, const struct renaming *claimed,
                              const struct by_name *names, struct alike alike, bool sure)
 {
@@ -147,7 +147,7 @@ static void conclude_claim(struct correlation *s, const struct renaming *claimed
                        host_was = find_alike(before, claimed->before, compare_hosts);
     const uint32_t lost = claim_whole_host(s, FAB_CHANGE_HOST_LOST, before, claimed->before, claimed->to);
     const uint32_t added = claim_whole_host(s, FAB_CHANGE_HOST_ADDED, after, claimed->after, claimed->from);
-    const bool whole = lost != FAB_NONE && added != FAB_NONE; /* a whole host under another name */
+    const bool whole = lost != FAB_NONE && added != FAB_NONE; /* the whole host has another name */
 
     if (!whole && is.n > 1) {
         conclude_claimed(s, claimed, after, is, true);
@@ -183,7 +183,7 @@ static void conclude_claims(struct correlation *s)
     free(after.list);
 }
 
-/* ---- hosts by another name ------------------------------------------------------------------------ */
+/* ---- renamed hosts ----------------------------------------------------------------------------------- */
 
 static int compare_renamings(const void *x, const void *y)
 {
@@ -191,7 +191,7 @@ static int compare_renamings(const void *x, const void *y)
     return strcmp(a->from, b->from) ?: strcmp(a->to, b->to) ?: FAB_ORDER(a->raw, b->raw);
 }
 
-/* Of a run: are devices called otherwise, too? The first of them. */
+/* Write whether devices of a run have other names, too: the first of them. */
 static void devices_text(const struct correlation *s, const struct renaming *run, char text[DIFF_WHY_TEXT])
 {
     char was[FAB_NODE_TEXT] = "", is[FAB_NODE_TEXT], more[32] = "";
@@ -211,7 +211,7 @@ static void devices_text(const struct correlation *s, const struct renaming *run
         snprintf(text, DIFF_WHY_TEXT, "; device %.60s is called %.60s now%s", was, is, more);
 }
 
-/* The host's last HCA with its old name went, and the first one with its new name came. */
+/* Conclude for a host whose last HCA with the old name is gone and whose first HCA with the new name came. */
 static void conclude_host_renamed(struct correlation *s, const struct renaming *run)
 {
     const struct fab_told_end at = {s->raw->changes[run->raw].guid, 0};
@@ -219,7 +219,7 @@ static void conclude_host_renamed(struct correlation *s, const struct renaming *
     const uint32_t added = lost == FAB_NONE ? FAB_NONE : claim_host(s, FAB_CHANGE_HOST_ADDED, run->to);
     char devices[DIFF_WHY_TEXT], from[FAB_NODE_TEXT], to[FAB_NODE_TEXT];
 
-    if (added == FAB_NONE) { /* a part of a host: told as it is */
+    if (added == FAB_NONE) { /* a part of a host: reported unchanged */
         unclaim(s, lost);
         return;
     }
@@ -235,8 +235,10 @@ static void conclude_host_renamed(struct correlation *s, const struct renaming *
     conclude(s, FAB_CHANGE_NAME, at, "the same GUIDs under another host's name%s", devices);
 }
 
-/* Sorted by their names, so that a name map under which all are called otherwise costs no pass for each. A
- * run that is no host's renaming at its first HCA is none at the others: what is taken stays taken. */
+/*
+ * Sort by names, so that a name map that renames every host does not cost a pass for each. A run that is not
+ * a host's renaming at its first HCA is none at the others: taken changes stay taken.
+ */
 static void conclude_hosts_renamed(struct correlation *s)
 {
     uint32_t n = 0;

@@ -1,4 +1,4 @@
-/* correlate_nodes.c - nodes in whose place another one is, and what came, told as what was lost. */
+/* correlate_nodes.c - replaced nodes, and added nodes that were lost before. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -20,16 +20,16 @@ bool is_renamed(const struct correlation *s, const char *was, uint32_t after)
            !has_name(s->before, name);
 }
 
-/* ---- words ----------------------------------------------------------------------------------------- */
+/* ---- texts ------------------------------------------------------------------------------------------- */
 
-/* A GUID, with the name where it is another one than before. */
+/* Write a GUID, with the name if that has changed. */
 static void identity_text(uint64_t guid, const char *name, bool same_name, char *text)
 {
     snprintf(text, DIFF_VALUE_TEXT, "0x%016" PRIx64 "%s%.240s", guid, same_name ? "" : " ",
              same_name ? "" : name);
 }
 
-/* What a node of the past was, and what of after it is now. Returns whether its name is the same. */
+/* Write the texts of a past node and of its present one. Return whether the name is the same. */
 static bool describe(struct correlation *s, const struct past_node *was, uint32_t a)
 {
     const struct fab_node *is = &s->after->nodes[a];
@@ -54,7 +54,7 @@ static bool describe(struct correlation *s, const struct past_node *was, uint32_
     return same_name;
 }
 
-/* The name that it had, and the one that it has. */
+/* Add the old and the new name as subjects. */
 static void subject_both(struct correlation *s, uint32_t past, uint32_t a)
 {
     const struct past_node was = past_of(s, past);
@@ -65,8 +65,10 @@ static void subject_both(struct correlation *s, uint32_t past, uint32_t a)
     subject_node(s, s->after, a);
 }
 
-/* What is told by GUID of a node that was another's place before compares two places: it is told with the one
- * where the node is now. */
+/*
+ * Take the changes of a node that is in another node's former place: they compare two different places and
+ * are reported with the present place.
+ */
 static void claim_comparison(struct correlation *s, uint64_t guid)
 {
     static const enum fab_change_kind kinds[] = {FAB_CHANGE_NAME, FAB_CHANGE_LID, FAB_CHANGE_OTHER,
@@ -76,8 +78,10 @@ static void claim_comparison(struct correlation *s, uint64_t guid)
         claim_all_of_node(s, kinds[i], guid);
 }
 
-/* The cable of this port of before, if the port at its other end now leads to that node of after: its two
- * changes are taken. FAB_NONE: it does not; else the node's port. */
+/*
+ * Take both changes of the cable of this port of before if the port at its other end now leads to that node
+ * of after. Return the node's port, or FAB_NONE.
+ */
 static uint32_t claim_same_cable(struct correlation *s, uint32_t port, uint32_t node)
 {
     const uint32_t peer = s->before->ports[port].peer;
@@ -91,15 +95,17 @@ static uint32_t claim_same_cable(struct correlation *s, uint32_t port, uint32_t 
     return end;
 }
 
-/* Cables, and those of them that are where they were: the switch port of the first one, and the ports of the
- * first one whose rate is another now, before and after. */
+/*
+ * Cables, and those in their old places: the switch port of the first one, and the ports before and after of
+ * the first one with another rate.
+ */
 struct cables_back {
     uint32_t n, back;
     char place[FAB_PORT_TEXT];
     const struct fab_port *rated[2];
 };
 
-/* Of a node of before in whose place another one is. */
+/* Take the cables of a replaced node of before. */
 static void claim_cables(struct correlation *s, const struct fab_node *old, uint32_t a,
                          struct cables_back *cables)
 {
@@ -128,7 +134,7 @@ static void claim_cables_of_lost_switch(struct correlation *s, uint64_t guid, st
     for (uint32_t e = lost_ends_from(s, guid, 0); e < s->n_ends && s->ends[e].guid == guid; e++) {
         const struct lost_end *end = &s->ends[e];
         if (e > 0 && end[-1].guid == end->guid && end[-1].num == end->num)
-            continue; /* what was in this port before that */
+            continue; /* what this port had before that */
         const uint32_t port = back_at(s, end->cable, end->side);
         cables->n++;
         if (port == FAB_NONE)
@@ -181,11 +187,11 @@ static void claim_devices(struct correlation *s, enum fab_change_kind kind, cons
 {
     for (uint32_t port = node->first_port; port < node->first_port + node->n_ports; port++)
         claim(s, kind, port_end(inv, port));
-    /* of one that had no cable, and of ports that were listed without */
+    /* of one without a cable, and of uncabled ports that were listed */
     claim_all_of_node(s, FAB_CHANGE_OTHER, node->guid);
 }
 
-/* Take all that says that an HCA of before went, and another one came. */
+/* Take all changes that an HCA of before was lost and another one was added. */
 static void claim_replaced(struct correlation *s, uint32_t b, uint32_t a, struct cables_back *cables)
 {
     const struct fab_node *old = &s->before->nodes[b], *new = &s->after->nodes[a];
@@ -201,7 +207,7 @@ static void claim_replaced(struct correlation *s, uint32_t b, uint32_t a, struct
     claim_cables(s, old, a, cables);
 }
 
-/* The cable of a port of an HCA that was lost last; NULL. */
+/* Return the cable lost last at a port of an HCA, or NULL. */
 static const struct lost_end *lost_cable_of(const struct correlation *s, uint32_t port)
 {
     const struct fab_port *at = &s->after->ports[port];
@@ -213,8 +219,10 @@ static bool has_moved(const struct correlation *s, const struct lost_end *end)
     return end != NULL && back_at(s, end->cable, end->side) == FAB_NONE;
 }
 
-/* Take the devices of a node that came, and the cables that are where they were. `place`: the first one's
- * switch port. Returns how many cables are elsewhere. */
+/*
+ * Take the devices of an added node and its cables in their old places. `place`: the first one's switch port.
+ * Return the number of cables elsewhere.
+ */
 static uint32_t claim_devices_back(struct correlation *s, const struct fab_node *node, bool all,
                                    char place[FAB_PORT_TEXT])
 {
@@ -282,7 +290,7 @@ static void conclude_hca(struct correlation *s, uint32_t past)
         append_rate(s->now.after, cables.rated[1]->width, cables.rated[1]->speed);
     }
     if ((lost && !anything) || (same && n_moved > 0 && cables.place[0] == '\0' && same_name))
-        unsay(s); /* all that there is to tell is where it is now, if anything */
+        unsay(s); /* only its present place remains to be reported, if anything */
     else if (same)
         conclude(s, FAB_CHANGE_HOST_BACK, is, "the same GUID%s%.200s; it was %s", at, cables.place,
                  lost_text(was.lost, when));
@@ -294,7 +302,7 @@ static void conclude_hca(struct correlation *s, uint32_t past)
         conclude_ports_moved(s, node);
 }
 
-/* Of the past from `first` on: what is another node now, or was lost. */
+/* Conclude for past nodes from `first` on that are another node now, or were lost. */
 static void conclude_nodes(struct correlation *s, uint32_t first, uint32_t end)
 {
     for (unsigned kind = FAB_SWITCH; kind <= FAB_HCA; kind++)
@@ -316,7 +324,7 @@ void conclude_replaced(struct correlation *s)
     conclude_nodes(s, 0, s->before->n_nodes);
 }
 
-/* A port of an HCA that was there all the time, or without any cable. */
+/* Conclude for a port of an HCA that was present all the time, or had no cable. */
 static void conclude_port_returned(struct correlation *s, uint32_t raw)
 {
     const struct fab_change *change = &s->raw->changes[raw];

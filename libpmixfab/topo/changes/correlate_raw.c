@@ -1,4 +1,4 @@
-/* correlate_raw.c - which conclusion has which raw changes, and what it says. */
+/* correlate_raw.c - raw changes of conclusions, and the texts of conclusions. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,9 @@
 #include "topo/base/text.h"
 #include "topo/changes/changes_private.h"
 
-/* ---- raw changes, and which of them are told --------------------------------------------------------- */
+/*
+ * ---- raw changes, taken or not ---------------------------------------------------------------------------
+ */
 
 static int order_keys(const struct fab_change *x, const struct fab_change *y)
 {
@@ -78,7 +80,7 @@ void claim_all_of_node(struct correlation *s, enum fab_change_kind kind, uint64_
         continue;
 }
 
-/* Changes are in the order of their kinds, then of what they are about. */
+/* Changes are in order of kind, then of subject. */
 uint32_t claim_host(struct correlation *s, enum fab_change_kind kind, const char *name)
 {
     char what[FAB_NODE_TEXT];

@@ -1,8 +1,8 @@
 /*
- * diff.c - what changed from one inventory to the next.
+ * diff.c - compute the differences of two inventories.
  *
- * Both are sorted, so one walk side by side finds the nodes, and a second one the ports, that either has
- * alone. A cable is met at its lower end.
+ * Both are sorted: one parallel pass finds the nodes that only one has, and a second pass the ports. A cable
+ * is handled at its lower end.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,11 +16,11 @@
 
 #define DIFF_GUID_TEXT 24
 
-/* A comparison on its way. */
+/* A comparison in progress. */
 struct diff_walk {
     const struct fab_inventory *before, *after;
     struct diff_out out;
-    const char **hosts; /* names of hosts that may have come or gone */
+    const char **hosts; /* names of hosts that may have been added or lost */
     uint32_t n_hosts, cap_hosts;
 };
 
@@ -29,7 +29,7 @@ static void diff_guid_text(uint64_t guid, char text[DIFF_GUID_TEXT])
     snprintf(text, DIFF_GUID_TEXT, "0x%016" PRIx64, guid);
 }
 
-/* `before` and `after` are cleaned here, `what` has been. */
+/* `before` and `after` are cleaned here, `what` must be clean. */
 static void diff_add(struct diff_walk *w, enum fab_change_kind kind, uint64_t guid, uint32_t port,
                      const char *what, const char *before, const char *after)
 {
@@ -45,7 +45,10 @@ static void diff_add(struct diff_walk *w, enum fab_change_kind kind, uint64_t gu
                                kind == FAB_CHANGE_SWITCH_LOST || kind == FAB_CHANGE_LINK_LOST;
 }
 
-/* What only this inventory has. kind: of what comes, before that of what goes; or FAB_CHANGE_OTHER. */
+/*
+ * Add what only this inventory has. kind: of an addition, directly before that of a loss; or
+ * FAB_CHANGE_OTHER.
+ */
 static void diff_add_one_sided(struct diff_walk *w, const struct fab_inventory *inv,
                                enum fab_change_kind kind, uint64_t guid, uint32_t port, const char *what,
                                const char *value)
@@ -55,7 +58,7 @@ static void diff_add_one_sided(struct diff_walk *w, const struct fab_inventory *
              added ? value : "");
 }
 
-/* It keeps its place from now on, or is seen again. */
+/* Add a change if the place is retained from now on, or the thing is seen again. */
 static void diff_add_missing(struct diff_walk *w, enum fab_change_kind kind, bool missing, uint64_t guid,
                              uint32_t port, const char *what)
 {
@@ -63,8 +66,7 @@ static void diff_add_missing(struct diff_walk *w, enum fab_change_kind kind, boo
     diff_add(w, missing ? kind : kind + 1, guid, port, what, words[!missing], words[missing]);
 }
 
-/* A number that is kept but has no kind of its own, where it differs. digits: hexadecimal ones, 0: decimal.
- */
+/* Add a change if a number without a kind of its own differs. digits: of a hexadecimal number; 0: decimal. */
 static void diff_number(struct diff_walk *w, const char *of, uint64_t guid, uint32_t port, const char *word,
                         uint64_t before, uint64_t after, int digits)
 {
@@ -92,7 +94,7 @@ static void diff_lid(struct diff_walk *w, const char *what, uint64_t guid, uint3
 
 /* ---- nodes ---------------------------------------------------------------------------------------- */
 
-/* An HCA with cables is told of by its devices. */
+/* Add a node that only one inventory has. An HCA with cables is reported by its devices. */
 static void one_sided_node(struct diff_walk *w, const struct fab_inventory *inv, const struct fab_node *node)
 {
     static const char *const words[] = {
@@ -108,7 +110,7 @@ static void one_sided_node(struct diff_walk *w, const struct fab_inventory *inv,
                        is_switch ? guid : words[node->kind]);
 }
 
-/* A host that may have come or gone with a device. */
+/* Note a host that may have been added or lost with a device. */
 static void diff_note_host(struct diff_walk *w, const char *name)
 {
     if (w->out.rc == 0 && !FAB_ARRAY_ROOM(&w->hosts, &w->cap_hosts, w->n_hosts + 1))
@@ -177,7 +179,7 @@ static void diff_each_node(struct diff_walk *w)
         bool has_a = a != NULL && (b == NULL || a->guid <= b->guid);
         if (has_b && has_a && b->kind == a->kind) {
             diff_compare_nodes(w, b, a);
-        } else { /* one GUID, two kinds: one went, one came */
+        } else { /* one GUID, two kinds: one was lost, one was added */
             if (has_b)
                 one_sided_node(w, w->before, b);
             if (has_a)
@@ -208,7 +210,7 @@ static void compare_subnets(struct diff_walk *w)
 
 /* ---- ports, the devices that they are, and the cables between them ---------------------------------- */
 
-/* Ports are told apart by their node's GUID and their number, in every inventory the same. */
+/* Compare ports by node GUID and port number, which are the same in every inventory. */
 static int diff_compare_ports(const struct diff_walk *w, const struct fab_port *b, const struct fab_port *a)
 {
     uint64_t guid_b = w->before->nodes[b->node].guid, guid_a = w->after->nodes[a->node].guid;
@@ -220,7 +222,7 @@ static bool diff_port_is_device(const struct fab_inventory *inv, const struct fa
     return port != NULL && port->peer != FAB_NONE && inv->nodes[port->node].kind == FAB_HCA;
 }
 
-/* Each cable is looked at from its lower end. */
+/* A cable is handled from its lower end only. */
 static bool is_lower_end(const struct fab_inventory *inv, const struct fab_port *port)
 {
     return port != NULL && port->peer != FAB_NONE && (uint32_t)(port - inv->ports) < port->peer;
@@ -280,8 +282,10 @@ static void other_fact(struct diff_walk *w, const struct fab_port *port, const c
     diff_add(w, FAB_CHANGE_OTHER, w->after->nodes[port->node].guid, port->num, what, before, after);
 }
 
-/* The cable of an HCA that is seen keeps its place, or is seen again. Of an HCA that went altogether is told
- * that it is missing. */
+/*
+ * Report a cable of a present HCA that is retained, or is seen again. An HCA that is gone as a whole is
+ * reported as missing.
+ */
 static void diff_compare_missing_port(struct diff_walk *w, const struct fab_port *b, const struct fab_port *a)
 {
     const bool gone = w->after->nodes[a->node].missing && !w->before->nodes[b->node].missing;
@@ -293,7 +297,7 @@ static void diff_compare_missing_port(struct diff_walk *w, const struct fab_port
     diff_add_missing(w, FAB_CHANGE_PORT_MISSING, a->missing, w->after->nodes[a->node].guid, a->num, what);
 }
 
-/* What is kept of a port beside its cable. A port that lost or got its cable has been told of. */
+/* Compare the values of a port besides its cable. A port that lost or got its cable is reported already. */
 static void diff_compare_facts(struct diff_walk *w, const struct fab_port *b, const struct fab_port *a)
 {
     char of[FAB_PORT_TEXT], text_b[32], text_a[32];
@@ -307,7 +311,7 @@ static void diff_compare_facts(struct diff_walk *w, const struct fab_port *b, co
     if (cabled)
         diff_compare_missing_port(w, b, a);
     fab_port_text(w->after, a, of);
-    /* That what is missing is down goes without saying. */
+    /* a missing port is always down; do not report that */
     if (b->state != a->state && fab_port_is_missing(w->before, b) == fab_port_is_missing(w->after, a)) {
         const char *state_b = fab_state_text(b->state), *state_a = fab_state_text(a->state);
         if (cabled && (b->state == FAB_PORT_ACTIVE || a->state == FAB_PORT_ACTIVE))
@@ -326,7 +330,7 @@ static void diff_compare_facts(struct diff_walk *w, const struct fab_port *b, co
     diff_number(w, of, guid, a->num, "subnet", b->subnet, a->subnet, 0);
 }
 
-/* A port without a cable that one side lists, of a node that both have. */
+/* Add a port without a cable that only one inventory lists, of a node in both. */
 static void one_sided_port(struct diff_walk *w, const struct fab_inventory *inv, const struct fab_port *port)
 {
     const struct fab_inventory *other = inv == w->after ? w->before : w->after;
@@ -340,7 +344,7 @@ static void one_sided_port(struct diff_walk *w, const struct fab_inventory *inv,
     diff_add_one_sided(w, inv, FAB_CHANGE_OTHER, node->guid, port->num, what, fab_state_text(port->state));
 }
 
-/* One port as either side has it; NULL: it has not. */
+/* Compare one port; NULL: that inventory does not have it. */
 static void compare_port(struct diff_walk *w, const struct fab_port *b, const struct fab_port *a)
 {
     bool was_device = diff_port_is_device(w->before, b);
@@ -372,12 +376,14 @@ static void diff_each_port(struct diff_walk *w)
     }
 }
 
-/* ---- hosts ----------------------------------------------------------------------------------------
+/*
+ * ---- hosts ----------------------------------------------------------------------------------------
  *
- * A host is the set of HCAs with its name and a cabled port. It can only have come or gone where such a
- * device did, or was renamed: those names are noted first, and all others are never looked at. */
+ * A host is the set of HCAs with its name and a cabled port. It can only have been added or lost if such a
+ * device was, or was renamed. Those names are noted first, and no others are checked.
+ */
 
-/* A noted host: how many devices it has on either side, and the node with the lowest GUID. */
+/* A noted host: the number of its devices on either side, and its node with the lowest GUID. */
 struct noted {
     const char *name;
     struct {

@@ -1,4 +1,4 @@
-/* finding_list.c - findings: their words and order, what they are about, and how a check adds one. */
+/* finding_list.c - findings: names, advice, order, subjects, and how a check adds one. */
 #include "topo/changes/check.h"
 
 #include <inttypes.h>
@@ -19,112 +19,112 @@ static const struct {
     enum fab_severity severity;
     const char *hint;
 } kinds[] = {
-    [FAB_CHECK_STALE] =
-        {"stale", FAB_SEVERITY_ERROR,
-         "what is served is older than that; put right what it says, then: fabricctl refresh"},
-    [FAB_CHECK_NO_CABLE] = {"no-cable", FAB_SEVERITY_ERROR,
-                            "is this host's own cable in, and its port up (ibstat)? Then: fabricctl refresh"},
+    [FAB_CHECK_STALE] = {"stale", FAB_SEVERITY_ERROR,
+                         "the served data are older than the failed sweep; fix the reported error, then run: "
+                         "fabricctl refresh"},
+    [FAB_CHECK_NO_CABLE] =
+        {"no-cable", FAB_SEVERITY_ERROR,
+         "check that this host's own cable is in and its port is up (ibstat), then run: fabricctl refresh"},
     [FAB_CHECK_PARTIAL] = {"partial", FAB_SEVERITY_ERROR,
-                           "does what is there hang, or restart? When it is gone for good: fabricctl refresh "
-                           "--accept-partial"},
-    [FAB_CHECK_HISTORY_GONE] =
-        {"history-gone", FAB_SEVERITY_ERROR,
-         "is there a backup that has them? (fabricctl restore FILE) Else, when it is known: "
-         "fabricctl ack FINDING"},
-    [FAB_CHECK_HISTORY_CHANGED] =
-        {"history-changed", FAB_SEVERITY_ERROR,
-         "look at the disk; restore a backup that fabricctl check --store finds good, or acknowledge it"},
-    [FAB_CHECK_LOST] = {"lost", FAB_SEVERITY_ERROR,
-                        "is it up, and its cables in? When it is gone for good: fabricctl forget NAME"},
-    [FAB_CHECK_MISSING] = {"missing", FAB_SEVERITY_ERROR,
-                           "is it up, and its cable in? When it is gone for good: fabricctl forget NAME"},
-    [FAB_CHECK_FLAPPING] =
-        {"flapping", FAB_SEVERITY_ERROR,
-         "reseat or replace the cable, look at what is at its ends; it is believed again when it "
-         "is quiet, or now: fabricctl refresh --release"},
-    [FAB_CHECK_DUPLICATE_NAME] = {"duplicate-name", FAB_SEVERITY_ERROR,
-                                  "give each a name of its own: its node description, or a line of the "
-                                  "configured map"},
-    [FAB_CHECK_CLAIMED_TWICE] = {"claimed-twice", FAB_SEVERITY_ERROR,
-                                 "which host is it in? (ibstat there) Name it in the HCA's description or "
-                                 "the configured map; or stop "
-                                 "fabricd on the other one, then: fabricctl forget OTHER"},
+                           "check for a device that hangs or restarts there; if it was removed for good, "
+                           "run: fabricctl refresh --accept-partial"},
+    [FAB_CHECK_HISTORY_GONE] = {"history-gone", FAB_SEVERITY_ERROR,
+                                "restore a backup that contains them (fabricctl restore FILE), or accept the "
+                                "loss: fabricctl ack FINDING"},
+    [FAB_CHECK_HISTORY_CHANGED] = {"history-changed", FAB_SEVERITY_ERROR,
+                                   "check the disk; restore a backup that passes fabricctl check --store, or "
+                                   "accept the change: fabricctl ack FINDING"},
+    [FAB_CHECK_LOST] =
+        {"lost", FAB_SEVERITY_ERROR,
+         "check that it is up and its cables are in; if it was removed for good, run: fabricctl forget NAME"},
+    [FAB_CHECK_MISSING] =
+        {"missing", FAB_SEVERITY_ERROR,
+         "check that it is up and its cable is in; if it was removed for good, run: fabricctl forget NAME"},
+    [FAB_CHECK_FLAPPING] = {"flapping", FAB_SEVERITY_ERROR,
+                            "reseat or replace the cable and check the devices at its ends; suppression ends "
+                            "when the link is quiet, or at once with: fabricctl refresh --release"},
+    [FAB_CHECK_DUPLICATE_NAME] =
+        {"duplicate-name", FAB_SEVERITY_ERROR,
+         "give each its own name, in its node description or in a line of the configured map"},
+    [FAB_CHECK_CLAIMED_TWICE] =
+        {"claimed-twice", FAB_SEVERITY_ERROR,
+         "find out which host it is in (ibstat there); name that host in the HCA's description or the "
+         "configured map, or stop fabricd on the other host and run: fabricctl forget OTHER"},
     [FAB_CHECK_NO_MANAGER] = {"no-manager", FAB_SEVERITY_ERROR,
-                              "does a subnet manager run? (sminfo; systemctl status opensm)"},
-    [FAB_CHECK_MANAGER_GONE] = {"manager-gone", FAB_SEVERITY_ERROR,
-                                "start it, or another one: until then what comes up stays inactive "
-                                "(sminfo; systemctl status opensm)"},
+                              "check that a subnet manager runs (sminfo; systemctl status opensm)"},
+    [FAB_CHECK_MANAGER_GONE] =
+        {"manager-gone", FAB_SEVERITY_ERROR,
+         "start it, or another one (sminfo; systemctl status opensm); until then new links stay inactive"},
     [FAB_CHECK_MANAGER_CHANGED] = {"manager-changed", FAB_SEVERITY_WARNING,
-                                   "does the usual one still run, and is its priority the highest? Was it "
-                                   "meant to be so: fabricctl ack FINDING"},
-    [FAB_CHECK_PMIX_REPLACED] =
-        {"pmix-replaced", FAB_SEVERITY_WARNING,
-         "does it come again? Then somebody sends what it does not survive: fabricctl "
-         "status says who; see docs/operations.md"},
+                                   "check that the usual one runs and has the highest priority; if the "
+                                   "change is intended, run: fabricctl ack FINDING"},
+    [FAB_CHECK_PMIX_REPLACED] = {"pmix-replaced", FAB_SEVERITY_WARNING,
+                                 "if it happens again, find the client that sends the fatal message: "
+                                 "fabricctl status names it; see docs/operations.md"},
     [FAB_CHECK_PORT_DISABLED] =
         {"port-disabled", FAB_SEVERITY_WARNING,
-         "is that meant? Else: ibportstate LID PORT enable (LIDs: fabricctl switches)"},
+         "if this is not intended, run: ibportstate LID PORT enable (LIDs: fabricctl switches)"},
     [FAB_CHECK_COUNTERS] = {"counters-grow", FAB_SEVERITY_WARNING,
                             "reseat or replace the cable, then the devices at its ends; see fabricctl "
                             "counters"},
     [FAB_CHECK_DISABLED_PORTS] = {"disabled-ports", FAB_SEVERITY_NOTICE,
-                                  "if one is to be used: ibportstate LID PORT enable"},
+                                  "to use one of them, run: ibportstate LID PORT enable"},
     [FAB_CHECK_PORT_DOWN] = {"port-down", FAB_SEVERITY_ERROR,
-                             "look at the cable and at both of its ports; was one disabled?"},
-    [FAB_CHECK_INACTIVE_LONG] =
-        {"inactive-long", FAB_SEVERITY_ERROR,
-         "does the subnet manager know the port? Look at its log, and at what is at the "
-         "other end"},
-    [FAB_CHECK_NAME_MAP] =
-        {"name-map", FAB_SEVERITY_WARNING,
-         "put right what it says: what is new goes unnamed, or by its old name, until then"},
-    [FAB_CHECK_METRICS] =
-        {"metrics-failed", FAB_SEVERITY_WARNING,
-         "put right what it says (fabricd --check-config), or change [metrics]; until then the "
-         "site's monitoring sees nothing new"},
-    [FAB_CHECK_OLD_CAPTURE] = {"old-capture", FAB_SEVERITY_WARNING,
-                               "does what writes the file still run? What is served is as old as the file"},
+                             "check the cable and both of its ports: one may be disabled"},
+    [FAB_CHECK_INACTIVE_LONG] = {"inactive-long", FAB_SEVERITY_ERROR,
+                                 "check that the subnet manager manages the port: look at its log, and at "
+                                 "the device at the other end"},
+    [FAB_CHECK_NAME_MAP] = {"name-map", FAB_SEVERITY_WARNING,
+                            "fix the reported error; until then new devices have no name or their old name"},
+    [FAB_CHECK_METRICS] = {"metrics-failed", FAB_SEVERITY_WARNING,
+                           "fix the reported error (fabricd --check-config), or change [metrics]; until then "
+                           "the site's monitoring gets no new values"},
+    [FAB_CHECK_OLD_CAPTURE] =
+        {"old-capture", FAB_SEVERITY_WARNING,
+         "check that the program that writes the file still runs; fabricd serves data as old as the file"},
     [FAB_CHECK_LINK_LOST] = {"link-lost", FAB_SEVERITY_WARNING,
-                             "is the cable in, and are both of its ports up? When it was taken out for good: "
-                             "fabricctl forget FINDING"},
+                             "check that the cable is in and both of its ports are up; if it was removed for "
+                             "good, run: fabricctl forget FINDING"},
     [FAB_CHECK_INACTIVE] = {"inactive", FAB_SEVERITY_WARNING,
-                            "the subnet manager has not brought it up: look at the manager's log"},
+                            "check the subnet manager's log: the manager has not brought the port up"},
     [FAB_CHECK_SLOW_LINK] = {"slow-link", FAB_SEVERITY_WARNING,
                              "reseat or replace the cable; compare the speeds and widths that both ports are "
                              "set to (ibportstate)"},
-    [FAB_CHECK_WRONG_RAIL] =
-        {"wrong-rail", FAB_SEVERITY_WARNING,
-         "plug it into the leaf of its rail; fabricctl rails shows which leaves those are"},
+    [FAB_CHECK_WRONG_RAIL] = {"wrong-rail", FAB_SEVERITY_WARNING,
+                              "plug it into the leaf of its rail; fabricctl rails lists the leaves"},
     [FAB_CHECK_FEW_UPLINKS] = {"few-uplinks", FAB_SEVERITY_WARNING,
                                "look for a cable that is out, dead, or plugged in elsewhere"},
-    [FAB_CHECK_FEW_PORTS] = {"few-ports", FAB_SEVERITY_WARNING,
-                             "is an HCA dead or not in its slot, or a cable out? (lspci and ibstat there)"},
-    [FAB_CHECK_MANY_PORTS] = {"many-ports", FAB_SEVERITY_WARNING,
-                              "do two hosts have this name? Compare the GUIDs: fabricctl devices HOST"},
+    [FAB_CHECK_FEW_PORTS] =
+        {"few-ports", FAB_SEVERITY_WARNING,
+         "check for a cable that is out, or an HCA that is dead or not in its slot (lspci and ibstat there)"},
+    [FAB_CHECK_MANY_PORTS] =
+        {"many-ports", FAB_SEVERITY_WARNING,
+         "check for two hosts with this name: compare the GUIDs of fabricctl devices HOST"},
     [FAB_CHECK_CONFUSING_NAME] =
         {"confusing-name", FAB_SEVERITY_WARNING,
-         "give each host a name of its own: its node description, or a line of the configured map"},
-    [FAB_CHECK_SAME_NAME] = {"same-name", FAB_SEVERITY_WARNING,
-                             "give the host or the switch another name: its node description, or a line of "
-                             "the configured map"},
+         "give each host its own name, in its node description or in a line of the configured map"},
+    [FAB_CHECK_SAME_NAME] =
+        {"same-name", FAB_SEVERITY_WARNING,
+         "rename the host or the switch, in its node description or in a line of the configured map"},
     [FAB_CHECK_SELF_CABLE] = {"self-cable", FAB_SEVERITY_WARNING,
-                              "one end is in the wrong port: where should it be?"},
-    [FAB_CHECK_NOWHERE] = {"leads-nowhere", FAB_SEVERITY_WARNING,
-                           "what is at the other end does not answer: a hung device, or firmware that wants "
-                           "a reset"},
-    [FAB_CHECK_NOT_SWEPT] = {"not-swept", FAB_SEVERITY_WARNING,
-                             "is it in a fabric that this fabricd does not sweep? Else look at its cable"},
+                              "find the end that is in the wrong port and move it"},
+    [FAB_CHECK_NOWHERE] =
+        {"leads-nowhere", FAB_SEVERITY_WARNING,
+         "check the device at the other end: it may hang, or its firmware may need a reset"},
+    [FAB_CHECK_NOT_SWEPT] =
+        {"not-swept", FAB_SEVERITY_WARNING,
+         "check its cable, and whether it is in a fabric that this fabricd does not sweep"},
     [FAB_CHECK_CONFLICT] = {"conflict", FAB_SEVERITY_WARNING,
-                            "ask both again: fabricctl refresh --host HOST; if it stays, look at the port"},
+                            "run: fabricctl refresh --host HOST; if the conflict stays, check the port"},
     [FAB_CHECK_SLOW_SLOT] = {"slow-slot", FAB_SEVERITY_WARNING,
-                             "reseat the card, or put it into a wider or newer slot (lspci -vv: LnkSta)"},
+                             "reseat the card, or move it to a wider or newer slot (lspci -vv: LnkSta)"},
     [FAB_CHECK_NOT_REPORTED] = {"not-reported", FAB_SEVERITY_NOTICE,
-                                "does the host's driver know the device? (ibv_devinfo there)"},
-    [FAB_CHECK_FIRMWARE] = {"firmware", FAB_SEVERITY_NOTICE, "bring it to the version of the others"},
+                                "check that the host's driver detects the device (ibv_devinfo there)"},
+    [FAB_CHECK_FIRMWARE] = {"firmware", FAB_SEVERITY_NOTICE, "install the version that the others have"},
     [FAB_CHECK_OTHER_KIND] = {"other-kind", FAB_SEVERITY_NOTICE,
-                              "were they built so? Else compare one of them with the others"},
+                              "if they were not built this way, compare one of them with the others"},
     [FAB_CHECK_UNNAMED] = {"unnamed", FAB_SEVERITY_NOTICE,
-                           "set its node description, [names] pattern, or a line of the configured map"},
+                           "set its node description, a [names] pattern, or a line of the configured map"},
 };
 
 static bool is_check_kind(enum fab_check_kind kind)
@@ -152,7 +152,7 @@ const char *fab_severity_name(enum fab_severity severity)
     return severity == FAB_SEVERITY_ERROR ? "error" : severity == FAB_SEVERITY_WARNING ? "warning" : "notice";
 }
 
-/* ---- what it is about ------------------------------------------------------------------------------- */
+/* ---- the subject of a finding ---------------------------------------------------------------------- */
 
 struct fab_about fab_about_node(const struct fab_node *node)
 {
@@ -177,12 +177,12 @@ struct fab_about fab_about_text(const char *text)
     return (struct fab_about){.text = text};
 }
 
-/* It goes into the store, and operators write it down: the bytes that are hashed are the same everywhere. */
+/* The id is stored, and operators write it down: the hashed bytes must be the same on every machine. */
 uint64_t fab_finding_id(enum fab_check_kind kind, const struct fab_about *about)
 {
     const bool swap = (FAB_ORDER(about->end[0].guid, about->end[1].guid)
                            ?: FAB_ORDER(about->end[0].port, about->end[1].port)) > 0;
-    /* what is lost was missing, and goes on as the same */
+    /* a lost thing was missing before and keeps its id */
     const char *name = fab_check_name(kind == FAB_CHECK_LOST ? FAB_CHECK_MISSING : kind);
     char text[FAB_LINK_TEXT];
     int len = snprintf(text, sizeof(text), "%s %" PRIx64 " %" PRIu32 " %" PRIx64 " %" PRIu32 " %.1000s", name,
@@ -201,7 +201,7 @@ bool fab_finding_id_matches(const char text[FAB_FINDING_ID_TEXT], const char *di
     return strlen(digits) >= FAB_FINDING_DIGITS && strncmp(text, digits, strlen(digits)) == 0;
 }
 
-/* ---- noting it -------------------------------------------------------------------------------------- */
+/* ---- adding a finding ------------------------------------------------------------------------------ */
 
 int fab_findings_add(struct fab_findings *findings, enum fab_check_kind kind, struct fab_about about,
                      const char *where, const char *what)

@@ -1,4 +1,4 @@
-/* kept_names.c - what an HCA was called that does not say it. */
+/* kept_names.c - keep the names of HCAs that do not send them. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,37 +7,37 @@
 #include "topo/changes/changes_private.h"
 #include "topo/model/host_name.h"
 
-/* A keeping on its way. */
+/* Keeping names, in progress. */
 struct naming_past {
     struct fab_scratch scratch;
     const struct fab_names_known *known;
     struct fab_inventory *inv;
-    uint32_t at;                    /* the walk through the nodes of before */
-    uint32_t *to_after, *to_before; /* which switch is which; NULL: nobody needed it yet */
+    uint32_t at;                    /* position in the nodes of before */
+    uint32_t *to_after, *to_before; /* the matching of switches; NULL: not needed yet */
 };
 
-/* What a GUID was called. */
+/* The former name of a GUID. */
 struct former_name {
     char host[FAB_NODE_TEXT], desc[2 * FAB_NODE_TEXT], what[FAB_NODE_TEXT];
     uint32_t before; /* the node; FAB_NONE: it was lost */
 };
 
-/* ---- who had a name, and does not say it ------------------------------------------------------------ */
+/* ---- HCAs that had a name and do not send it ---------------------------------------------------------- */
 
-/* Does `now` say the beginning of `then`, up to a blank? */
+/* Return whether `now` is the beginning of `then`, up to a blank. */
 static bool says_less(const char *now, const char *then)
 {
     size_t n = strlen(now);
     return n > 0 && strncmp(now, then, n) == 0 && then[n] == ' ';
 }
 
-/* Nobody's name, said late: not what it was called before, at any rate. */
+/* Return whether the HCA's name is missing, or is not the former one and may come later. */
 static bool is_unsaid(const struct fab_inventory *inv, const struct fab_node *node, const char *host)
 {
     return node->unnamed || (fab_host_is_local(fab_str(inv, node->host)) && !fab_host_is_local(host));
 }
 
-/* False: this HCA has no name but its own. */
+/* Find the former name. Return false if the HCA has only its present name. */
 static bool find_former(struct naming_past *past, uint32_t node, struct former_name *out)
 {
     const struct fab_inventory *inv = past->inv, *before = past->known->before;
@@ -48,7 +48,7 @@ static bool find_former(struct naming_past *past, uint32_t node, struct former_n
         const struct fab_node *then = &before->nodes[at];
         const char *host = fab_str(before, then->host), *desc = fab_str(before, then->desc);
         if (then->kind != FAB_HCA || then->unnamed || desc[0] == '\0' ||
-            strcmp(fab_str(inv, now->desc), desc) == 0 || /* most of them: it says what it said */
+            strcmp(fab_str(inv, now->desc), desc) == 0 || /* most of them: the description is unchanged */
             (!is_unsaid(inv, now, host) && !says_less(fab_str(inv, now->desc), desc)))
             return false;
         snprintf(out->host, sizeof(out->host), "%s", host);
@@ -69,9 +69,9 @@ static bool find_former(struct naming_past *past, uint32_t node, struct former_n
     return strncmp(lost->host, "0x", 2) != 0;
 }
 
-/* ---- where it is ------------------------------------------------------------------------------------ */
+/* ---- places ------------------------------------------------------------------------------------------- */
 
-/* Which switch is which: by GUID, then by the votes of the ports around. False: there is no memory. */
+/* Match the switches: by GUID, then by the votes of the ports around them. Return false without memory. */
 static bool need_pairs(struct naming_past *past)
 {
     const struct fab_inventory *before = past->known->before, *inv = past->inv;
@@ -91,7 +91,7 @@ static bool need_pairs(struct naming_past *past)
     return true;
 }
 
-/* Was there such a cable, among those that were lost? */
+/* Return whether there was such a cable among the lost ones. */
 static bool was_cabled(const struct fab_lost *lost, uint64_t guid, uint32_t num, uint64_t far,
                        uint32_t far_num)
 {
@@ -104,7 +104,7 @@ static bool was_cabled(const struct fab_lost *lost, uint64_t guid, uint32_t num,
     return at < lost->cables.n && fab_lost_order(&lost->cables.items[at], &key) == 0;
 }
 
-/* Is one of its cables where it was? `before` FAB_NONE: it was lost. */
+/* Return whether one of its cables is in its former place. `before` FAB_NONE: the HCA was lost. */
 static bool is_at_home(const struct naming_past *past, uint32_t node, uint32_t before)
 {
     const struct fab_inventory *inv = past->inv, *old = past->known->before;
@@ -124,7 +124,7 @@ static bool is_at_home(const struct naming_past *past, uint32_t node, uint32_t b
     return false;
 }
 
-/* ---- telling ---------------------------------------------------------------------------------------- */
+/* ---- reporting --------------------------------------------------------------------------------------- */
 
 static void say_former(const struct naming_past *past, uint32_t node, const struct former_name *former,
                        bool kept)
@@ -138,14 +138,14 @@ static void say_former(const struct naming_past *past, uint32_t node, const stru
     for (uint32_t p = now->first_port; p < now->first_port + now->n_ports && at[0] == '\0'; p++)
         if (inv->ports[p].peer != FAB_NONE)
             fab_port_text(inv, &inv->ports[inv->ports[p].peer], at);
-    snprintf(text, sizeof(text), "describes itself as \"%.80s\": %s%s", says,
-             kept ? "it keeps the name that its GUID had"
-                  : "it is at another place than where it had that name, ",
+    snprintf(text, sizeof(text), "its description is \"%.80s\": %s%s", says,
+             kept ? "it keeps the former name of its GUID"
+                  : "it is not at the place where it had that name, ",
              kept ? "" : at);
     past->known->told(now, former->what, text, kept, past->known->cbdata);
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------- */
+/* ---- all HCAs ------------------------------------------------------------------------------------------ */
 
 static int keep_one(struct naming_past *past, uint32_t node, uint32_t *n_kept)
 {

@@ -1,5 +1,7 @@
-/* lost_list.c - the list of what was lost, and what is in it after a generation: what is back goes, what is
- * lost comes. */
+/*
+ * lost_list.c - the list of lost things, and its update with a generation: remove those that are back, add
+ * the lost ones.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +13,7 @@
 #include "topo/base/text.h"
 #include "topo/changes/changes_private.h"
 
-/* Its items from `first` on. */
+/* Remove the items from `first` on. */
 static void lost_cut_list(struct fab_lost_list *list, uint32_t first)
 {
     while (list->n > first)
@@ -27,7 +29,7 @@ void fab_lost_destroy(struct fab_lost *lost)
     *lost = (struct fab_lost){0};
 }
 
-/* Two texts in one piece of memory. */
+/* Copy two texts into one piece of memory. */
 static bool copy_texts(const char *a, const char *b, char *to[2])
 {
     size_t n_a = strlen(a) + 1, n_b = strlen(b) + 1;
@@ -72,14 +74,14 @@ int fab_lost_order(const struct fab_lost_item *a, const struct fab_lost_item *b)
     return lost_order_ends(a, 0, b, 0) ?: lost_order_ends(a, 1, b, 1);
 }
 
-/* Those lost last first. */
+/* Compare: those lost last come first. */
 static int lost_compare_newest(const void *a, const void *b)
 {
     const struct fab_lost_item *x = a, *y = b;
     return FAB_ORDER(y->generation, x->generation) ?: fab_lost_order(x, y);
 }
 
-/* Of the same ones the one lost last first. */
+/* Compare; of equal items the one lost last comes first. */
 static int lost_compare_items(const void *a, const void *b)
 {
     return fab_lost_order(a, b) ?: lost_compare_newest(a, b);
@@ -142,20 +144,23 @@ uint32_t past_node_at(const struct fab_inventory *inv, const struct fab_lost *lo
     return at == FAB_NONE || lost->nodes.items[at].forgotten ? FAB_NONE : inv->n_nodes + at;
 }
 
-/* ---- what is lost after a generation ------------------------------------------------------------------- */
+/*
+ * ---- the list after a generation
+ * ---------------------------------------------------------------------------
+ */
 
-/* A list in the making. */
+/* A list under construction. */
 struct follow {
     const struct fab_inventory *before, *after;
     const struct fab_diff *told;
-    const struct fab_change **replaced; /* those with a former GUID, by that */
+    const struct fab_change **replaced; /* those with a former GUID, in its order */
     uint32_t n_replaced;
     uint64_t generation;
     struct fab_lost *next;
     int rc;
 };
 
-/* ---- what was replaced ----------------------------------------------------------------------------- */
+/* ---- replaced nodes ---------------------------------------------------------------------------------- */
 
 static int compare_former(const void *a, const void *b)
 {
@@ -177,14 +182,14 @@ static void list_replaced(struct follow *f)
         qsort(f->replaced, f->n_replaced, sizeof(const struct fab_change *), compare_former);
 }
 
-/* What took its place in this generation; 0: nothing did. */
+/* Return the GUID of the node that replaced it in this generation; 0: none. */
 static uint64_t successor(const struct follow *f, uint64_t guid)
 {
     uint32_t at = FAB_LOWER_BOUND(0, f->n_replaced, i, f->replaced[i]->former < guid);
     return at < f->n_replaced && f->replaced[at]->former == guid ? f->replaced[at]->guid : 0;
 }
 
-/* ---- what stays ------------------------------------------------------------------------------------ */
+/* ---- items that stay --------------------------------------------------------------------------------- */
 
 static void append_node(struct follow *f, const struct fab_lost_item *node)
 {
@@ -192,7 +197,7 @@ static void append_node(struct follow *f, const struct fab_lost_item *node)
         f->rc = fab_lost_add(f->next, node);
 }
 
-/* The port at an end of it; FAB_NONE. */
+/* Return the port at an end of it, or FAB_NONE. */
 static uint32_t lost_end_in(const struct fab_inventory *inv, const struct fab_lost_item *cable, int side)
 {
     uint32_t node = fab_inventory_find(inv, cable->end[side].guid);
@@ -205,7 +210,7 @@ static bool cable_exists(const struct fab_inventory *inv, const struct fab_lost_
     return port != FAB_NONE && far != FAB_NONE && inv->ports[port].peer == far;
 }
 
-/* A port of an HCA that is seen with a cable waits for no other. */
+/* Return whether an end waits for no other cable: a port of an HCA that is seen with a cable. */
 static bool is_settled(const struct fab_inventory *inv, const struct fab_lost_item *cable)
 {
     for (int i = 0; i < 2; i++) {
@@ -237,7 +242,7 @@ static void add_cable(struct follow *f, const struct fab_lost_item *cable)
         f->rc = fab_lost_add(f->next, &now);
 }
 
-/* ---- what is lost ---------------------------------------------------------------------------------- */
+/* ---- new items --------------------------------------------------------------------------------------- */
 
 struct fab_lost_item cable_item(const struct fab_inventory *inv, uint32_t port, char texts[2][FAB_PORT_TEXT])
 {
@@ -264,7 +269,7 @@ static void lose_cable(struct follow *f, const struct fab_change *change, uint32
     add_cable(f, &item);
 }
 
-/* With its cables, or only with the one of this port. */
+/* Add a lost node with its cables, or only with the one of this port. */
 static void lose_node(struct follow *f, const struct fab_change *change, uint32_t index, uint32_t num)
 {
     const struct fab_node *node = &f->before->nodes[index];
@@ -289,7 +294,7 @@ static bool lost_is_cabled(const struct fab_inventory *inv, uint64_t guid)
     return node != FAB_NONE && fab_node_is_cabled(inv, &inv->nodes[node]);
 }
 
-/* The HCAs of hosts that are lost. */
+/* Add the HCAs of lost hosts. */
 static void lose_hosts(struct follow *f)
 {
     const struct fab_change *list = f->told->changes;

@@ -1,4 +1,4 @@
-/* plane_diff.c - what changed about a plane as a whole from one of its snapshots to the next. */
+/* plane_diff.c - changes of a plane as a whole between two of its snapshots. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static int put_plane(struct fab_diff *diff, enum fab_change_kind kind, const cha
 
 /* ---- indices ---------------------------------------------------------------------------------------- */
 
-/* A walk over the devices of a snapshot, with the host of each. */
+/* A pass over the devices of a snapshot, with the host of each. */
 struct device_walk {
     const void *bytes;
     const struct snap_device *devices;
@@ -47,7 +47,7 @@ static void walk_on(struct device_walk *w)
         w->host++;
 }
 
-/* In the order of indices. */
+/* Compare in the order of indices. */
 static int compare_walks(const struct device_walk *a, const struct device_walk *b)
 {
     const struct snap_device *x = &a->devices[a->device], *y = &b->devices[b->device];
@@ -57,7 +57,7 @@ static int compare_walks(const struct device_walk *a, const struct device_walk *
                ?: FAB_ORDER(x->port, y->port);
 }
 
-/* The index after of each device before; FAB_NONE: it is gone. NULL: no memory. */
+/* Return the new index of each device of before, FAB_NONE if it is gone; NULL without memory. */
 static uint32_t *find_moved(const void *before, const void *after)
 {
     struct device_walk b = walk_begin(before), a = walk_begin(after);
@@ -77,7 +77,7 @@ static uint32_t *find_moved(const void *before, const void *after)
     return to;
 }
 
-/* Ranges as text: those that fit, then how many more. */
+/* Ranges as text: as many as fit, then the number of the others. */
 struct ranges {
     char text[DIFF_VALUE_TEXT];
     size_t used;
@@ -108,7 +108,7 @@ static const char *ranges_text(struct ranges *ranges)
     return ranges->text;
 }
 
-/* One change for all ranges of neighbours that moved by the same. */
+/* Make one change; a range covers neighbours whose indices moved by the same amount. */
 int fab_index_changes(const void *before, const void *after, struct fab_diff *diff)
 {
     const uint32_t n_before = snap_meta(before)->n_devices, n_after = snap_meta(after)->n_devices;
@@ -163,10 +163,10 @@ int fab_plane_changes(const void *before, const void *after, struct fab_diff *di
     shape_text(is, shape);
     if (strcmp(old_kind, kind) != 0)
         rc = put_plane(diff, FAB_CHANGE_PLANE_KIND, name, old_kind, kind,
-                       "its logical coordinates are counted anew");
+                       "its logical coordinates are numbered anew");
     if (rc == PMIXFAB_OK && strcmp(old_shape, shape) != 0)
         rc = put_plane(diff, FAB_CHANGE_PLANE_SHAPE, name, old_shape, shape,
-                       "its largest coordinates are others now");
+                       "its largest coordinates have changed");
     return rc;
 }
 

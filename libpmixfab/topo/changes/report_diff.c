@@ -1,4 +1,4 @@
-/* report_diff.c - what changed from one report of a host to the next. */
+/* report_diff.c - differences between two reports of a host. */
 #include "topo/changes/changes.h"
 
 #include <inttypes.h>
@@ -41,7 +41,7 @@ static void report_diff_append(struct report_walk *w, enum fab_change_kind kind,
                           .n_raw = 1});
 }
 
-/* What a device is, in a word. */
+/* Return the word for a device. */
 static const char *device_kind_text(const struct devices *of, const struct device *device)
 {
     static const enum fab_fact kinds[] = {FAB_FACT_PART, FAB_FACT_DRIVER, FAB_FACT_TYPE};
@@ -68,7 +68,7 @@ struct texts {
     uint32_t n;
 };
 
-/* The texts of `kind` that begin at *at, which steps behind them. */
+/* Return the texts of `kind` that begin at *at, and move *at past them. */
 static struct texts next_texts(const struct devices *of, const struct device *device, uint32_t *at,
                                unsigned kind)
 {
@@ -96,7 +96,7 @@ static bool all_in(struct texts a, struct texts b)
     return true;
 }
 
-/* "a, b": all of them, or those that the other side has not. */
+/* Write "a, b": all texts, or those that the other side does not have. */
 static void texts_join(struct texts texts, struct texts other, bool only_own, char out[DIFF_VALUE_TEXT])
 {
     size_t used = 0;
@@ -125,7 +125,7 @@ static void report_diff_texts(struct report_walk *w, const struct device *device
                        before, after);
 }
 
-/* One device, before and after: told of under its new name. */
+/* Report one device, before and after, under its new name. */
 static void report_diff_device(struct report_walk *w, const struct device *b, const struct device *a)
 {
     uint32_t i = b->first, k = a->first;
@@ -156,7 +156,7 @@ static void report_diff_match(struct report_walk *w, uint32_t b, uint32_t a)
     w->after.list[a].match = b;
 }
 
-/* Both are in order of labels. strict: not where one is known to be another than before. */
+/* Match labels; both lists are in their order. strict: not if the devices are known to differ. */
 static void match_labels(struct report_walk *w, bool strict)
 {
     uint32_t b = 0, a = 0;
@@ -172,7 +172,7 @@ static void match_labels(struct report_walk *w, bool strict)
     }
 }
 
-/* The same GUID or MAC under another name. Reports are short: at most FAB_REPORT_MAX_ITEMS of each. */
+/* Match the same GUID or MAC under another name. Reports are short: at most FAB_REPORT_MAX_ITEMS of each. */
 static void match_ids(struct report_walk *w)
 {
     for (uint32_t b = 0; b < w->before.n; b++)
@@ -181,7 +181,7 @@ static void match_ids(struct report_walk *w)
                 report_diff_match(w, b, a);
 }
 
-/* What stayed is what it was by name and id, else by id, else by name: another card in its place. */
+/* Match devices by name and id, else by id, else by name: another card in its place. */
 static void compare_reports(struct report_walk *w)
 {
     match_labels(w, true);
@@ -203,7 +203,7 @@ static void compare_reports(struct report_walk *w)
     }
 }
 
-/* The host as a whole: one change. */
+/* Add one change for the host as a whole. */
 static void put_host(struct report_walk *w, bool came, const struct devices *devices)
 {
     char text[40];
@@ -229,7 +229,7 @@ int fab_report_changes(const struct fab_report *before, const struct fab_report 
         (before != NULL && after != NULL && strcmp(before->host, after->host) != 0))
         return PMIXFAB_ERR_INVAL;
     w.host = any->host;
-    memcpy(w.subjects, w.host, strlen(w.host)); /* zeroed */
+    memcpy(w.subjects, w.host, strlen(w.host)); /* zeroed: the end of the list is there */
     if (before != NULL)
         w.out.rc = report_devices(before, &w.before);
     if (after != NULL && w.out.rc == PMIXFAB_OK)
@@ -240,7 +240,7 @@ int fab_report_changes(const struct fab_report *before, const struct fab_report 
         put_host(&w, before == NULL, before == NULL ? &w.after : &w.before);
     report_devices_free(&w.before);
     report_devices_free(&w.after);
-    diff->n_lost = n_lost; /* the fabric lost nothing by that */
+    diff->n_lost = n_lost; /* the fabric lost nothing */
     if (w.out.rc == PMIXFAB_OK) {
         fab_diff_sort(diff);
         return PMIXFAB_OK;

@@ -1,4 +1,4 @@
-/* join.c - the passes of a join, and what is said of hosts whose reports do not fit. */
+/* join.c - the passes of a join, and remarks about reports that do not fit. */
 #include "topo/join/join.h"
 
 #include <inttypes.h>
@@ -10,9 +10,9 @@
 #include "topo/base/natural.h"
 #include "topo/join/join_state.h"
 
-/* ---- what is said of hosts whose reports do not fit ------------------------------------------------ */
+/* ---- remarks about reports ------------------------------------------------------------------------ */
 
-/* A line about n things of a host, of which the first is told; 0: none. */
+/* Write a remark about n things of a host, of which the first `told` are named; none for n = 0. */
 __attribute__((format(printf, 5, 6))) static void say(const struct fab_join_input *to, const char *host,
                                                       uint32_t n, uint32_t told, const char *fmt, ...)
 {
@@ -40,30 +40,32 @@ static void join_report_troubles(const struct join *j, const struct fab_join_inp
     for (uint32_t r = 0; r < j->n_reports && to->remark != NULL; r++) {
         const struct join_trouble *t = &j->trouble[r];
         const char *host = j->reports[r]->host, *other = t->other == NULL ? "" : t->other;
-        say(to, host, t->refused, t->refused, "%" PRIu32 " %s not joined: the devices are those of %.255s",
+        say(to, host, t->refused, t->refused, "%" PRIu32 " %s not joined: the devices belong to %.255s",
             t->refused, t->refused == 1 ? "item is" : "items are", other[0] == '\0' ? "no host" : other);
-        say(to, host, t->odd, t->odd, "%" PRIu32 " %s left out: against what the fabric or other items say",
-            t->odd, t->odd == 1 ? "item is" : "items are");
-        say(to, host, t->yielded.n, 1, "the %s of %.64s is that of a device of %.255s, too, which keeps it",
+        say(to, host, t->odd, t->odd,
+            "%" PRIu32 " %s left out: contradiction to the fabric or to other items", t->odd,
+            t->odd == 1 ? "item is" : "items are");
+        say(to, host, t->yielded.n, 1, "the %s of %.64s is also that of a device of %.255s, which keeps it",
             kind_text(t->yielded.kind), t->yielded.of, t->yielded.host);
         say(to, host, t->open.host == NULL ? 0 : t->open.n, 1,
-            "the %s of %.64s is claimed by %.255s, too, and nobody has it", kind_text(t->open.kind),
+            "the %s of %.64s is also claimed by %.255s; it belongs to no host", kind_text(t->open.kind),
             t->open.of, t->open.host);
         say(to, host, t->open.host != NULL ? 0 : t->open.n, 1,
-            "the %s of %.64s was claimed by others again and again, and nobody has it for now",
+            "the %s of %.64s was claimed by others again and again; it belongs to no host for now",
             kind_text(t->open.kind), t->open.of);
-        say(to, host, t->kept.n, 1, "the %s of %.64s is claimed by %.255s, too", kind_text(t->kept.kind),
+        say(to, host, t->kept.n, 1, "the %s of %.64s is also claimed by %.255s", kind_text(t->kept.kind),
             t->kept.of, t->kept.host);
-        say(to, host, t->two_planes, 1, "%.64s has addresses in planes %.64s and %.64s, it stands in %.64s",
-            t->two_planes_of, t->first_plane, t->second_plane, t->first_plane);
-        say(to, host, t->same_mac, 1, "%.64s is left out of plane %.64s, its MAC is that of a device of %s",
+        say(to, host, t->two_planes, 1,
+            "%.64s has addresses in planes %.64s and %.64s; it is placed in %.64s", t->two_planes_of,
+            t->first_plane, t->second_plane, t->first_plane);
+        say(to, host, t->same_mac, 1, "%.64s is left out of plane %.64s: its MAC is that of a device of %s",
             t->mac_of, t->mac_plane, t->mac_host);
     }
 }
 
 /* ---- all passes ------------------------------------------------------------------------------------ */
 
-/* A report with what it is known by. */
+/* A report and the values that identify it. */
 struct known_report {
     const struct fab_report *report;
     uint64_t digest;
@@ -75,7 +77,7 @@ static int cmp_report(const void *va, const void *vb)
     return fab_natural_cmp(a->report->host, b->report->host);
 }
 
-/* Reports by host: who comes first decides some things, the caller's order shall not. */
+/* Sort reports by host: the first one decides some things, and the caller's order must not matter. */
 static int sort_reports(struct join *j)
 {
     bool sorted = true;
@@ -99,11 +101,12 @@ static int sort_reports(struct join *j)
     return PMIXFAB_OK;
 }
 
-/* What each report's devices are. Those of one report are neighbours. */
+/* Count the devices of each report, which are neighbours. */
 static int join_count_devices(struct join *j)
 {
     struct fab_joined *out = j->out;
-    uint32_t *counted = join_temp(j, out->inv.n_ports, sizeof(*counted)); /* for which report, from 1 */
+    uint32_t *counted =
+        join_temp(j, out->inv.n_ports, sizeof(*counted)); /* the last report that counted it, from 1 */
     out->hosts = calloc(j->n_reports + 1u, sizeof(*out->hosts));
     if (counted == NULL || out->hosts == NULL)
         return PMIXFAB_ERR_NOMEM;
@@ -193,7 +196,7 @@ int fab_join(struct fab_join_cache *cache, const struct fab_join_input *input, s
     int rc = join_with_cache(cache, input, out, err);
     if (cache == NULL || (rc != PMIXFAB_ERR_NOMEM && rc != PMIXFAB_ERR_RANGE))
         return rc;
-    join_cache_clear(cache); /* there may be room without it */
+    join_cache_clear(cache); /* retry without it: there may be memory then */
     return join_with_cache(NULL, input, out, err);
 }
 

@@ -1,48 +1,47 @@
 /*
- * join.h - one inventory from what the sweep saw and what the hosts report, with the facts of each device.
+ * join.h - make one inventory of the sweep and the host reports, with the facts of each device.
  *
- * Devices of a report: join_items.c. What fits several ports says nothing of what each has for itself (state,
- * speed, LID, MTU, addresses, ...).
+ * Devices. join_items.c finds the devices of a report. An item that fits several ports gives no facts that
+ * each port has for itself (state, speed, LID, MTU, addresses, ...).
  *
- * Ports of the sweep. An RDMA port is the sweep's by port GUID, else by node GUID and port number. A report
- * is only about its own host: a node of the sweep has one report that may speak of it, that of the host that
- * the sweep names (the same name before one that is alike up to the first dot). Of a node that no pattern
- * names, or that is called localhost, it is that of the only host that claims it and is not outdated about
- * it, and gives it its host. Where several hosts do so it is nobody's, and all of them keep devices of their
- * own, as below. Other claims are not joined, and that is a remark. The sweep's part stays as it is, but for
- * the names of devices: theirs are what their host calls them where that tells them apart, else the sweep's,
- * else the GUID.
+ * Ports of the sweep. An RDMA port matches the sweep's port by port GUID, else by node GUID and port number.
+ * A report concerns its own host only. For a node of the sweep at most one report is valid:
+ * - a node with a host's name: the report of that host; an equal name goes before one that is equal up to its
+ *   first dot;
+ * - a node that no pattern names, or that is called localhost: the report of the only host that claims it and
+ *   whose claim is not outdated. The node gets that host's name. If several hosts claim the node, it belongs
+ *   to none, and all of them keep devices of their own, as below.
+ * Other claims are not joined and give a remark. The sweep's part does not change, except names of devices:
+ * they get the host's name for them if it is unique, else the sweep's, else the GUID.
  *
- * Other RDMA ports become ports of nodes of their own: by the node GUID that is said, else one made up of
- * host and name. In a report, ports of one node GUID whose device has another name, or another PCI function
- * where one has no name, are several nodes (there are adapters with one GUID for all): then none goes by that
- * GUID but what is the sweep's. Numbers that are not known, or taken, are the lowest free ones. What
- * contradicts the sweep (a port that the node has not, another GUID for its port) is left out, with a remark.
- * Functions of a swept card that no sweep shows (Socket Direct, multi-host, virtual functions) are such
- * nodes, too. If they are up, they stand where a swept port of their card does: join_siblings.c. New ports,
- * and ports of the sweep without a cable of which a report speaks, stand in the subnet FAB_UNATTACHED, unless
- * they stand in an Ethernet plane.
+ * Other RDMA ports become ports of additional nodes: by the reported node GUID, else by one made of host and
+ * name. In a report, ports of one node GUID whose device has another name, or without a name another PCI
+ * function, are several nodes (some adapters have one GUID for all); then only a node of the sweep keeps that
+ * GUID. Unknown or used numbers become the lowest free ones. A port that contradicts the sweep (a port that
+ * the node does not have, another GUID for its port) is left out with a remark. Functions of a swept card
+ * that no sweep shows (Socket Direct, multi-host, virtual functions) are such nodes, too. If they are up,
+ * they are placed with a swept port of their card: join_siblings.c. New ports, and reported ports of the
+ * sweep without a cable, are in the subnet FAB_UNATTACHED, unless they are in an Ethernet plane.
  *
- * Ethernet planes. A device that is not InfiniBand, and has an address in a plane's network, stands in that
- * plane, in the first by name where it has several (a remark). It is cabled to the switch that LLDP names (or
- * that an interface of the same host with the same MAC hears: a bond has the address, its links the
- * neighbours), or else to the plane's segment, a switch made up here, to which those switches are cabled,
- * too. An interface in no plane is left out. A segment of more than 200 is a tree of switches, see
- * join_switches.c. GUIDs: FAB_ETHERNET_GUID with
- * the MAC, or with a hash of host and interface, of the switch's chassis or name; where two would be equal,
- * of the first one, the others have another hash. The name of a switch is the first in natural order that is
- * said.
+ * Ethernet planes. A device that is not InfiniBand and has an address in a plane's network is in that plane;
+ * with several planes it is in the first by name (a remark). It is cabled to the switch that LLDP names (or
+ * that an interface of the same host with the same MAC hears: a bond has the address, its links have the
+ * neighbours). Otherwise it is cabled to the plane's segment, a switch made here, to which those switches are
+ * cabled, too. An interface in no plane is left out. A segment of more than 200 is a tree of switches, see
+ * join_switches.c. GUIDs are FAB_ETHERNET_GUID with the MAC, or with a hash of host and interface, or of the
+ * switch's chassis or name; of equal ones the first keeps it, the others get another hash. The name of a
+ * switch is the first reported one in natural order.
  *
- * Claims: docs/design/join.md. Both facts are in conflict, the other's is OUTRANKED, and both hosts have a
- * remark. What a device is not known by is still its fact: its id is made of those.
+ * Claims: docs/design/join.md. Both facts are in conflict, the other host's is OUTRANKED, and both hosts get
+ * a remark. A GUID or MAC that a device does not go by remains its fact, because its id is made of those.
  *
- * Facts. Which source is believed is decided per kind by one table (join_rank.c; fab_join_order), never by
- * which came first; of one source's texts the first in natural order is (of bandwidths the greatest). A fact
- * that is not estimated goes before every estimate. What the others say otherwise is kept; two texts that are
- * no estimates are a conflict, but for the sweep's name of a device. Of a kind with many, all are believed.
- * A provider, protocol or transport that is said together with "software", and never without, is SOFTWARE.
- * The sweep says the GUIDs, name, number, type, state, speed and LID of an HCA's port; of a port without a
- * cable that is not up only what it is, for the rest its host is asked.
+ * Facts. One table decides for each kind which source is chosen (join_rank.c; fab_join_order), never the
+ * order of arrival; of one source's texts the first in natural order is chosen (of bandwidths the greatest).
+ * A fact goes before every estimate. Other values are kept; two different texts that are no estimates are a
+ * conflict, except the sweep's name of a device. Of a kind with many values all are chosen. A provider,
+ * protocol or transport that is always reported together with "software" is SOFTWARE. The sweep reports the
+ * GUIDs, name, number, type, state, speed and LID of an HCA's port. For a port without a cable that is not up
+ * it only reports that it exists; its host reports the rest.
  */
 #ifndef FAB_TOPO_JOIN_JOIN_H
 #define FAB_TOPO_JOIN_JOIN_H
@@ -55,51 +54,56 @@
 /* A configured Ethernet plane. */
 struct fab_ethernet_plane {
     const char *name; /* the plane's */
-    const char *cidr; /* "10.91.0.0/16", "fd00::/64" */
+    const char *cidr; /* "10.91.0.0/16" or "fd00::/64" */
 };
-/* The subnet prefix that stands for a plane: by its name, so that an order of lines means nothing. */
+/*
+ * Return the subnet prefix for a plane. It depends on the name only, so the order of lines does not matter.
+ */
 uint64_t fab_ethernet_prefix(const char *name);
 
 struct fab_joined {
     struct fab_inventory inv; /* finished and named */
     struct fab_details details;
-    uint32_t n_refused; /* items that claim a port of another host; of each such host's a remark */
+    uint32_t n_refused; /* items that claim a port of another host; each such host has a remark */
     struct fab_joined_host {
-        uint32_t devices; /* ports of the inventory that its report tells of */
-        uint32_t unseen;  /* of them, that the sweep does not see */
+        uint32_t devices; /* ports of the inventory that its report contains */
+        uint32_t unseen;  /* of them, those that the sweep does not see */
     } * hosts;            /* of each report, by host (fab_natural_cmp) */
     uint32_t n_hosts;
-    uint64_t *contested; /* node GUIDs of the sweep's, ascending, that several hosts claim */
+    uint64_t *contested; /* node GUIDs of the sweep that several hosts claim, ascending */
     uint32_t n_contested;
 };
 
 typedef void (*fab_remark_fn)(const char *line, void *cbdata);
 
-/* What was published last: which host had the device with this FAB_FACT_NODE_GUID, _PORT_GUID or _MAC (a
- * number of 48 bits), or with this FAB_FACT_SYSTEM_GUID and, of this kind alone, that node GUID (0 of the
- * others): the two are an id, also of devices that do not go by their node GUID. NULL: none. Asked for where
- * several hosts claim it, and then only. */
+/*
+ * Return the host that had, in the last published inventory, the device with this FAB_FACT_NODE_GUID,
+ * _PORT_GUID or _MAC (a number of 48 bits), or with this FAB_FACT_SYSTEM_GUID and that node GUID; `node` is 0
+ * for the other kinds. The last two form an id, also of devices that do not go by their node GUID. NULL:
+ * none. Called only if several hosts claim the value.
+ */
 struct fab_prior_owners {
     const char *(*holder)(void *cbdata, enum fab_fact kind, uint64_t value, uint64_t node);
     void *cbdata;
-    /* Was this node of the sweep, which nobody named, found elsewhere since this host said that it has it? */
+    /* Return whether this unnamed node of the sweep was found at another place since this host claimed it. */
     bool (*outdated)(void *cbdata, const char *host, uint64_t guid); /* NULL: none was */
-    /* Did claims to this node of the sweep come and go, so that it is nobody's for now? NULL: none did. */
+    /* Return whether claims to this node of the sweep come and go, so that it belongs to no host for now.
+     * NULL: never. */
     bool (*unsettled)(void *cbdata, uint64_t guid);
 };
 
 void fab_joined_destroy(struct fab_joined *joined);
 
 /*
- * What one join leaves for the next, which then is about what differs: facts of ports whose host says what it
- * said, and of which the sweep says what it said, are taken over. As large as the facts of the last join and
- * twice their texts; empty after a join without reports. Used by one thread at a time.
+ * Data that one join keeps for the next one. The facts of a port are taken over if its host's report and the
+ * sweep have the same values for it. The size is that of the facts of the last join and twice their texts; it
+ * is empty after a join without reports. One thread at a time may use it.
  */
 struct fab_join_cache;
-struct fab_join_cache *fab_join_cache_new(void);        /* empty; NULL: out of memory */
-void fab_join_cache_free(struct fab_join_cache *cache); /* NULL allowed */
+struct fab_join_cache *fab_join_cache_new(void);        /* empty; NULL without memory */
+void fab_join_cache_free(struct fab_join_cache *cache); /* NULL is allowed */
 
-/* What is joined. */
+/* The input of a join. */
 struct fab_join_input {
     const struct fab_inventory *swept;       /* finished and named */
     const struct fab_report *const *reports; /* finished, each host once, in any order */
@@ -109,24 +113,24 @@ struct fab_join_input {
     uint32_t n_planes;
     const struct fab_prior_owners *past; /* NULL: nothing was published */
     fab_remark_fn
-        remark; /* NULL, or gets a line for each host and sort of trouble: the host, ": ", the rest */
+        remark; /* NULL, or gets one line for each host and kind of problem: the host, ": ", the rest */
     void *cbdata;
 };
 
 /*
- * Pure: the same input gives the same output, whatever the order of items and reports was; any thread.
- * Nothing that a report says is an error. PMIXFAB_ERR_NOMEM; _RANGE: more than FAB_MAX_SUBNETS, or than an
- * inventory can hold; _SYNTAX: a plane's network is none; _INVAL: not finished. *out is initialised here; on
- * error it is empty.
+ * Join. A pure function, for any thread: the result does not depend on the order of items and reports. No
+ * content of a report is an error. PMIXFAB_ERR_NOMEM; _RANGE: more than FAB_MAX_SUBNETS, or than an inventory
+ * can hold; _SYNTAX: a plane has no valid network; _INVAL: an input is not finished. *out is initialised
+ * here; on error it is empty.
  *
- * With a cache (NULL: none) the result is the same, but that texts stand elsewhere in the pool, beside some
- * that no fact has. Two reports of one host with one digest are taken for equal. After an error the cache is
- * empty, or what it was.
+ * With a cache (NULL: none) the result is the same, but texts are at other places of the pool, with some
+ * unused ones. Two reports of one host with one digest are taken for equal. After an error the cache is empty
+ * or unchanged.
  */
 int fab_join(struct fab_join_cache *cache, const struct fab_join_input *input, struct fab_joined *out,
              struct fab_err *err);
 
-/* Sources of a kind, the most believed first, ended by FAB_SOURCES. */
+/* Return the sources of a kind in order of rank, ended by FAB_SOURCES. */
 const enum fab_source *fab_join_order(enum fab_fact kind);
 
 #endif

@@ -1,4 +1,4 @@
-/* join_build.c - the joined inventory: the sweep's, with what else the reports know. */
+/* join_build.c - build the joined inventory: the sweep's, with the additions from reports. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,20 +14,21 @@
 /*
  * Functions of a swept card that have GUIDs of their own and that no sweep shows.
  *
- * Socket Direct, multi-host and virtual functions have the system GUID of their card, which the sweep knows
- * of the card's other ports: the siblings. Such a function uses the cable of one of them, if it is up:
- *   1. of those of its own host, if there are any;
- *   2. that with its LID. A LID that another port of that subnet has is of another fabric: it has no sibling,
- *      nor has the second port of a card of two, by its PCI function and GUID;
- *   3. that with its port number, then that with its PCI function number;
- *   4. else, if several are left, functions at one PCI device are handed out in the order of their GUIDs.
+ * Socket Direct, multi-host and virtual functions have the system GUID of their card, which the sweep has
+ * seen at the card's other ports: the siblings. Such a function uses the cable of a sibling that is up,
+ * chosen in this order:
+ *   1. those of its own host, if there are any;
+ *   2. the one with its LID. A LID that another port of that subnet has belongs to another fabric: such a
+ *      function has no sibling, nor has the second port of a card of two, by its PCI function and GUID;
+ *   3. the one with its port number, then the one with its PCI function number;
+ *   4. if several are left, functions at one PCI device are distributed in the order of their GUIDs.
  */
 
 struct siblings {
     struct join *j;
     const struct fab_key *keys; /* cabled ports of HCAs by system GUID */
     uint32_t n_keys;
-    const uint32_t *dev_of;     /* of each swept port: one more than its device; 0: nobody reports it */
+    const uint32_t *dev_of;     /* of each swept port: its device + 1; 0: no report contains it */
     const struct fab_key *lids; /* ports and switches by subnet and LID */
     uint32_t n_lids;
 };
@@ -63,7 +64,7 @@ static uint32_t list_lids(const struct fab_inventory *inv, struct fab_key *keys)
     return n;
 }
 
-/* Is it of the report's own host? */
+/* Return whether it belongs to the report's own host. */
 static bool sibling_is_own(const struct join *j, uint32_t port, const struct join_dev *dev)
 {
     const uint32_t node = j->swept->ports[port].node;
@@ -71,7 +72,10 @@ static bool sibling_is_own(const struct join *j, uint32_t port, const struct joi
            fab_same_host(fab_str(j->swept, j->swept->nodes[node].host), j->reports[dev->report]->host);
 }
 
-/* Those of its card, of its own host where there are any; 0: none, or more than a card has. */
+/*
+ * Collect the ports of its card, those of its own host if there are any. Return their number; 0 also for more
+ * than a card has.
+ */
 static uint32_t siblings_of(const struct siblings *s, const struct join_dev *dev, uint32_t *list)
 {
     uint32_t n = 0, own = 0;
@@ -87,7 +91,7 @@ static uint32_t siblings_of(const struct siblings *s, const struct join_dev *dev
     return own > 0 ? own : n;
 }
 
-/* The last part of a PCI address is the function, the rest the device. */
+/* The last part of a PCI address is the function, the rest identifies the device. */
 static size_t pci_device_len(const char *pci)
 {
     const char *end = pci == NULL ? NULL : strrchr(pci, ':');
@@ -106,7 +110,10 @@ static unsigned long pci_function(const char *pci)
     return len == 0 ? 0 : strtoul(pci + len + 1, NULL, 16);
 }
 
-/* The other port of a card of two: a function at one PCI device, whose GUID is as far from the swept one. */
+/*
+ * Return whether it is the other port of a card of two: a function at one PCI device whose GUID has the
+ * matching distance.
+ */
 static bool is_other_port(const struct siblings *s, uint32_t port, const struct join_dev *dev)
 {
     const struct join_dev *known = s->dev_of[port] == 0 ? NULL : &s->j->devs[s->dev_of[port] - 1];
@@ -120,7 +127,7 @@ static bool same_function(const struct siblings *s, uint32_t port, const struct 
     return pci != NULL && dev->pci != NULL && pci_function(pci) == pci_function(dev->pci);
 }
 
-/* Keep those that have what is asked for, if any has. */
+/* Keep those with the wanted value, if there are any. */
 static uint32_t siblings_narrow(const struct siblings *s, const struct join_dev *dev, bool by_number,
                                 uint32_t *list, uint32_t n)
 {
@@ -140,7 +147,7 @@ static bool is_function(const struct join_dev *dev)
            dev->system_guid != 0 && dev->state == FAB_PORT_ACTIVE && (dev->infiniband || dev->lid != 0);
 }
 
-/* How many functions like it come before it at its PCI device. */
+/* Return the number of such functions before it at its PCI device. */
 static uint32_t function_rank(const struct join *j, const struct join_dev *dev)
 {
     uint32_t rank = 0;
@@ -198,7 +205,7 @@ static int join_siblings(struct join *j)
     return PMIXFAB_OK;
 }
 
-/* ---- nodes and GUIDs for what no sweep has seen ---------------------------------------------------- */
+/* ---- nodes and GUIDs for devices that no sweep has seen ------------------------------------------------ */
 
 static int join_nodes_cmp(const void *va, const void *vb)
 {
@@ -220,7 +227,7 @@ static bool one_node(const struct join_dev *a, const struct join_dev *b)
     return a->node_name != NULL || (a->said_node != 0 && join_cmp_text(a->pci, b->pci) == 0);
 }
 
-/* Numbers that are known first, then the lowest free ones. */
+/* Assign known numbers first, then the lowest free ones. */
 static void number_ports(struct join *j, struct join_node *node, struct join_dev **devs, uint32_t n)
 {
     for (unsigned pass = 0; pass < 2; pass++)
@@ -308,7 +315,7 @@ int join_nodes(struct join *j)
     return PMIXFAB_OK;
 }
 
-/* A GUID that is made up, or (where NULL) one of the sweep's that looks like it and goes before them. */
+/* A GUID that is made here, or (guid NULL) one of the sweep's that looks like it and has priority. */
 struct request {
     uint64_t *guid;
     uint64_t value;
@@ -321,7 +328,7 @@ static void join_request_guid(struct request *list, uint32_t *n, uint64_t *guid,
     ++*n;
 }
 
-/* Returns how many there are; list NULL: that alone. */
+/* Collect them and return their number; list NULL: only count. */
 static uint32_t join_collect_requests(struct join *j, struct request *list)
 {
     uint32_t n = 0;
@@ -342,7 +349,9 @@ static uint32_t join_collect_requests(struct join *j, struct request *list)
     return n;
 }
 
-/* Of those with one value the first keeps it, the others get another. Returns how many those are. */
+/*
+ * Of requests with one value the first keeps it, the others get another one. Return the number of the others.
+ */
 static uint32_t move_apart(struct request *list, uint32_t n, struct fab_key *keys)
 {
     uint32_t moved = 0;
@@ -387,14 +396,14 @@ static int add_subnet(struct join *j, uint64_t prefix, uint32_t *subnet)
     if (inv->n_subnets >= FAB_MAX_SUBNETS)
         return fab_fail(j->err, PMIXFAB_ERR_RANGE,
                         "more than %d subnets: the sweep has %" PRIu32
-                        ", the rest are planes of network interfaces; configure fewer of those",
+                        ", the rest are planes of network interfaces; configure fewer of these",
                         FAB_MAX_SUBNETS, j->swept->n_subnets);
     *subnet = inv->n_subnets;
     inv->subnets[inv->n_subnets++].prefix = prefix;
     return PMIXFAB_OK;
 }
 
-/* Does this device need a place that the sweep has not? */
+/* Return whether this device needs a place that the sweep does not have. */
 static bool is_moved(const struct join *j, const struct join_dev *dev)
 {
     return dev->fate == JOIN_NEW || dev->fate == JOIN_PLAIN ||
@@ -428,7 +437,7 @@ static int add_string(struct join *j, const char *text, uint32_t *offset)
     return *offset == FAB_NONE ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
 }
 
-/* What a device says of its own port. */
+/* Fill a port with the values that the device reports. */
 static void fill_port(const struct join *j, const struct join_dev *dev, struct fab_port *port)
 {
     unsigned width;
@@ -447,7 +456,7 @@ static void fill_port(const struct join *j, const struct join_dev *dev, struct f
     port->subnet = (uint8_t)(dev->plane != FAB_NONE ? j->planes[dev->plane].subnet : j->unattached);
 }
 
-/* The host of a swept node gives way to the report's where nobody named it. */
+/* Replace the host of a swept node by the report's host if the sweep has no name for it. */
 static int join_swept(struct join *j, struct join_dev *dev, uint32_t *host)
 {
     struct fab_inventory *inv = &j->out->inv;
@@ -487,7 +496,7 @@ static int join_add_node(struct join *j, struct join_node *node, uint32_t *host)
 static int add_devices(struct join *j)
 {
     int rc = PMIXFAB_OK;
-    uint32_t *hosts = join_temp(j, j->n_reports, sizeof(*hosts)); /* strings, 0: not made yet */
+    uint32_t *hosts = join_temp(j, j->n_reports, sizeof(*hosts)); /* strings; 0: not made yet */
     if (hosts == NULL)
         return PMIXFAB_ERR_NOMEM;
     for (uint32_t i = 0; i < j->n_nodes && rc == PMIXFAB_OK; i++)
@@ -529,7 +538,7 @@ static int join_add_swept_switch(struct join *j, struct join_switch *sw)
     return rc ?: fab_inventory_add_node(&j->out->inv, &node, &sw->index);
 }
 
-/* A port of a switch, cabled to `port`; as fast as that. */
+/* Add a port of a switch with a cable to `port`, with the same rate. */
 static int cable_to(struct join *j, const struct join_switch *sw, unsigned num, uint32_t port)
 {
     struct fab_inventory *inv = &j->out->inv;
@@ -565,7 +574,7 @@ static int add_switches(struct join *j)
     return rc;
 }
 
-/* Where the ports stand now that they are in order. */
+/* Find the ports of the devices again after sorting. */
 static void join_index_ports(struct join *j, const uint64_t *guids)
 {
     for (uint32_t d = 0; d < j->n_devs; d++) {

@@ -1,11 +1,11 @@
 /*
- * join_cache.c - what a join leaves for the next one.
+ * join_cache.c - data that a join keeps for the next one.
  *
- * The devices of a report come from that report alone. The facts of a port come from its device and from what
- * the sweep says of the port, struct join_source. So the devices are kept by report, and the facts by port
- * with their source. What more than one host decides (whose a device is, planes, numbers, names) is found
- * anew by each join, and what it leads to is in the source again: which device a port is, and whether the
- * sweep has a word of it.
+ * The devices of a report depend on that report only. The facts of a port depend on its device and on the
+ * sweep's values for the port, struct join_source. So the devices are kept by report, and the facts by port
+ * with their source. Everything that depends on more than one host (owner of a device, planes, numbers,
+ * names) is computed anew by each join, and its result is part of the source again: which device a port is,
+ * and whether the sweep has values for it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,7 @@ int join_cache_pair(struct join *j)
     return PMIXFAB_OK;
 }
 
-/* Names of hosts in memory of their own: reports may be gone by the next join. */
+/* Copy the names of hosts: the reports may be freed before the next join. */
 static int keep_reports(struct join *j, struct fab_join_cache *next)
 {
     size_t size = 1;
@@ -108,7 +108,7 @@ static int keep_facts(const struct join *j, struct fab_join_cache *next)
                                                                               : PMIXFAB_OK;
 }
 
-/* Move the texts that are in use to a pool of their own. */
+/* Move the used texts to a new pool. */
 static int join_cache_compact(struct fab_join_cache *cache)
 {
     struct fab_strings texts;
@@ -123,7 +123,7 @@ static int join_cache_compact(struct fab_join_cache *cache)
         *text = moved[*text];
     }
     for (uint32_t p = 0; p < cache->n_ports; p++)
-        cache->sources[p].name = moved[cache->sources[p].name]; /* it is a fact's, too */
+        cache->sources[p].name = moved[cache->sources[p].name]; /* also the text of a fact */
     free(moved);
     fab_strings_destroy(&cache->texts);
     cache->texts = texts;
@@ -131,7 +131,7 @@ static int join_cache_compact(struct fab_join_cache *cache)
     return texts.error;
 }
 
-#define UNTIDY 65536u /* bytes of texts more than twice those that are used */
+#define UNTIDY 65536u /* unused bytes beyond twice the used ones */
 
 void join_cache_keep(struct join *j)
 {

@@ -1,4 +1,4 @@
-/* join_choose.c - of all that is said of one port, what is believed, and what is in conflict. */
+/* join_choose.c - of all reported values of one port, find the chosen ones and the conflicts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "topo/base/order.h"
 #include "topo/join/join_state.h"
 
-/* ---- who is believed about what -------------------------------------------------------------------- */
+/* ---- rank of sources ------------------------------------------------------------------------------ */
 
 #define END FAB_SOURCES
 #define V   FAB_FROM_VERBS
@@ -18,16 +18,19 @@
 #define L   FAB_FROM_LLDP
 #define S   FAB_FROM_SUBNET
 
-/* Orders of sources. Each has all of them: whoever alone says something is believed. */
-static const enum fab_source by_driver[] = {V, H, F, U, E, L, S, END};    /* who holds the RDMA device open */
-static const enum fab_source by_fabric[] = {S, V, E, F, H, U, L, END};    /* who is connected */
-static const enum fab_source by_machine[] = {H, V, E, F, U, L, S, END};   /* who looks at the buses */
-static const enum fab_source by_module[] = {V, E, F, H, U, L, S, END};    /* who asks the kernel's driver */
-static const enum fab_source by_use[] = {V, F, E, H, U, L, S, END};       /* who sends */
-static const enum fab_source by_network[] = {E, V, H, F, U, L, S, END};   /* who configures interfaces */
-static const enum fab_source by_libfabric[] = {F, U, V, E, H, L, S, END}; /* what libfabric alone knows */
-static const enum fab_source by_ucx[] = {U, F, V, E, H, L, S, END};       /* what UCX measures or guesses */
-static const enum fab_source by_neighbour[] = {L, E, V, H, F, U, S, END}; /* what lies beyond the cable */
+/* Orders of sources. Each contains all of them, so a value with only one source is chosen. */
+static const enum fab_source by_driver[] = {
+    V, H, F, U, E, L, S, END}; /* the process that holds the RDMA device open first */
+static const enum fab_source by_fabric[] = {S, V, E, F, H, U, L, END}; /* knowledge of the connection first */
+static const enum fab_source by_machine[] = {H, V, E, F, U, L, S, END}; /* knowledge of the buses first */
+static const enum fab_source by_module[] = {V, E, F, H,
+                                            U, L, S, END}; /* knowledge from the kernel's driver first */
+static const enum fab_source by_use[] = {V, F, E, H, U, L, S, END}; /* the sender first */
+static const enum fab_source by_network[] = {E, V, H, F,
+                                             U, L, S, END}; /* the configuration of interfaces first */
+static const enum fab_source by_libfabric[] = {F, U, V, E, H, L, S, END}; /* known to libfabric only */
+static const enum fab_source by_ucx[] = {U, F, V, E, H, L, S, END};       /* measured or estimated by UCX */
+static const enum fab_source by_neighbour[] = {L, E, V, H, F, U, S, END}; /* the far end of the cable first */
 
 #undef V
 #undef H
@@ -37,7 +40,7 @@ static const enum fab_source by_neighbour[] = {L, E, V, H, F, U, S, END}; /* wha
 #undef L
 #undef S
 
-/* The table. `per_port`: each port of a device has its own. */
+/* The table. `per_port`: each port of a device has its own value. */
 static const struct {
     const enum fab_source *order;
     bool per_port;
@@ -131,7 +134,7 @@ int join_heap_add(struct join_heap *heap, const struct join_fact *fact)
     return PMIXFAB_OK;
 }
 
-/* Of one kind. */
+/* Compare facts of one kind. */
 static int cmp_fact(const void *va, const void *vb)
 {
     const struct join_fact *a = va, *b = vb;
@@ -139,7 +142,7 @@ static int cmp_fact(const void *va, const void *vb)
     return order ?: FAB_ORDER(a->estimate, b->estimate) ?: FAB_ORDER(a->source, b->source);
 }
 
-/* Facts of one kind: one a source, mostly. */
+/* Sort facts of one kind: mostly one of each source. */
 static void sort_kind(struct join_fact *facts, uint32_t n)
 {
     if (n > 64) {
@@ -155,7 +158,7 @@ static void sort_kind(struct join_fact *facts, uint32_t n)
     }
 }
 
-/* By kind, then as above. There are few kinds: they are counted, and only what is of one kind is compared. */
+/* Sort by kind, then as above. There are few kinds: count them, and compare facts of one kind only. */
 static void join_heap_sort(struct join_heap *heap)
 {
     uint32_t first[FAB_FACTS + 1] = {0};
@@ -172,13 +175,13 @@ static void join_heap_sort(struct join_heap *heap)
             sort_kind(heap->sorted + first[kind], first[kind + 1] - first[kind]);
 }
 
-/* What the sweep calls a device is its fabric's name for it, not a contradiction. */
+/* The sweep's name of a device is the fabric's name for it and no contradiction. */
 static bool join_fact_disputes(const struct join_fact *fact)
 {
     return !fact->estimate && !(fact->kind == FAB_FACT_NAME && fact->source == FAB_FROM_SUBNET);
 }
 
-/* Facts of one text, which are neighbours, become one. */
+/* Merge adjacent facts with one text. */
 static void join_heap_merge_equal(struct join_heap *heap)
 {
     heap->n_said = 0;
@@ -197,7 +200,7 @@ static void join_heap_merge_equal(struct join_heap *heap)
     }
 }
 
-/* The texts of one kind. */
+/* Decide among the texts of one kind. */
 static void join_texts_decide(struct join_said *said, uint32_t n)
 {
     bool many = fab_fact_many((enum fab_fact)said[0].fact.kind);

@@ -1,10 +1,10 @@
 /*
- * join_claims.c - which port of the sweep a device of a report is, and of several devices with one GUID or
- * MAC which goes by it.
+ * join_claims.c - match the devices of reports with ports of the sweep; of several devices with one GUID or
+ * MAC, find the one that keeps it as its identity.
  *
- * A node of the sweep has one report that may speak of it: of the host that the sweep names, exactly or up to
- * its first dot; of a node that nobody named, that of the only host that claims it. Where several hosts claim
- * such a node no report may speak of it, and each of them has a device of its own.
+ * For a node of the sweep at most one report is valid. A node with a host's name has the report of that host
+ * (equal, or equal up to its first dot). A node without a name has the report of the only host that claims
+ * it. If several hosts claim it, no report is valid for it, and each of them has a device of its own.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +15,16 @@
 
 /* ---- several devices with one GUID or MAC ---------------------------------------------------------- */
 
-/* Whose it was; NULL: nobody's, or not known. node: with a FAB_FACT_SYSTEM_GUID, else 0. */
+/* Return the former owner of the value; NULL: none, or unknown. node: with a FAB_FACT_SYSTEM_GUID, else 0. */
 static const char *join_holder(const struct join *j, enum fab_fact kind, uint64_t value, uint64_t node)
 {
     return j->past == NULL ? NULL : j->past->holder(j->past->cbdata, kind, value, node);
 }
 
-/* Another host's device says the same of itself. bits: JOIN_...; dispute: of the trouble of its report. */
+/*
+ * Mark a device whose value another host's device reports, too. bits: JOIN_...; dispute: among the troubles
+ * of its report.
+ */
 static void join_dispute(struct join_dispute *dispute, struct join_dev *dev, enum fab_fact kind,
                          unsigned bits, bool yields, const char *host)
 {
@@ -36,7 +39,7 @@ static void join_dispute(struct join_dispute *dispute, struct join_dev *dev, enu
         dev->yielded |= (uint8_t)bits;
 }
 
-/* A device is not joined: it counts for its report. */
+/* Refuse a device: it is not joined and counts for its report. */
 static void join_foreign(struct join *j, struct join_dev *dev, const char *other)
 {
     struct join_trouble *trouble = &j->trouble[dev->report];
@@ -63,19 +66,19 @@ static uint64_t value_of(const struct join_dev *dev, enum fab_fact kind)
                                           : dev->mac;
 }
 
-/* The node GUID that it says, whether it goes by it or not. */
+/* Return the reported node GUID, whether the device goes by it or not. */
 static uint64_t said_node(const struct join_dev *dev)
 {
     return dev->node_guid != 0 ? dev->node_guid : dev->said_node;
 }
 
-/* Has this report the name that its host has in the end? */
+/* Return whether the report's name is the final name of its host. */
 static bool is_exact(const struct join *j, uint32_t report)
 {
     return strcmp(j->host[report], j->reports[report]->host) == 0;
 }
 
-/* Of each host the device that is meant, plus 1. Returns whether there are several hosts. */
+/* Choose one device of each host; stores its number + 1. Return whether there are several hosts. */
 static bool claim_choose(const struct join *j, const struct fab_key *keys, uint32_t n, uint32_t *chosen)
 {
     bool several = false;
@@ -89,8 +92,11 @@ static bool claim_choose(const struct join *j, const struct fab_key *keys, uint3
     return several;
 }
 
-/* Of several hosts' devices the one that goes by it. Of those with one id, only one host's can go by the node
- * GUID, which is settled by now: others that give it to several of theirs do not take it away. */
+/*
+ * Of several hosts' devices, find the one that goes by the value. Of devices with one id only one host's can
+ * go by the node GUID, which is decided by now: other hosts that report it for several of theirs do not get
+ * it.
+ */
 static const struct join_dev *find_holder(const struct join *j, enum fab_fact kind,
                                           const struct fab_key *keys, uint32_t n)
 {
@@ -111,7 +117,7 @@ static const struct join_dev *find_holder(const struct join *j, enum fab_fact ki
     return held != NULL ? held : real != NULL ? real : first;
 }
 
-/* Another report of the same host speaks of it. */
+/* Leave a device out, because another report of the same host has it. */
 static void leave_out(struct join *j, struct join_dev *dev, enum fab_fact kind, const struct join_dev *own)
 {
     struct join_trouble *trouble = &j->trouble[dev->report];
@@ -129,7 +135,7 @@ static void leave_out(struct join *j, struct join_dev *dev, enum fab_fact kind, 
     dev->plane = FAB_NONE;
 }
 
-/* It does not go by its node GUID. */
+/* Remove the node GUID that a device does not go by. */
 static void join_disown(struct join_dev *dev)
 {
     dev->said_node = dev->node_guid;
@@ -188,9 +194,11 @@ void join_settle(struct join *j, enum fab_fact kind, const struct fab_key *keys,
     }
 }
 
-/* The same for the ids of devices whose node GUID is several devices': node and system image GUID together.
- * Where nothing was published with it, the device that goes by its node GUID is before the first. keys: room
- * for two a device. */
+/*
+ * As above, for the ids (node and system image GUID) of devices that share their node GUID. If no published
+ * device had the id, the device that goes by its node GUID precedes the first one. keys: room for two for
+ * each device.
+ */
 static void join_settle_ids(struct join *j, struct fab_key *keys, uint32_t *chosen)
 {
     uint32_t n = 0;
@@ -200,7 +208,7 @@ static void join_settle_ids(struct join *j, struct fab_key *keys, uint32_t *chos
             keys[n++] = (struct fab_key){dev->system_guid, d};
     }
     fab_radix_sort(keys, keys + n, n);
-    for (uint32_t i = 0; i < n; i++) /* sorting keeps the order of those alike: by node, then by system */
+    for (uint32_t i = 0; i < n; i++) /* sorting is stable: by node, then by system */
         keys[i].value = said_node(&j->devs[keys[i].index]);
     fab_radix_sort(keys, keys + n, n);
     for (uint32_t first = 0, end; first < n; first = end) {
@@ -218,15 +226,15 @@ static void join_settle_ids(struct join *j, struct fab_key *keys, uint32_t *chos
 /* ---- one node GUID, several nodes ------------------------------------------------------------------ */
 
 /*
- * Which devices of one report are several nodes although they have one node GUID.
+ * Find devices of one report that are several nodes although they have one node GUID.
  *
- * A node GUID is one RDMA device's. There are drivers that give all of their devices one, usnic does; that is
- * then nobody's. Devices are told apart by their name, which the operating system gives to one alone. A port
- * without a name belongs to the device at its PCI function, or to the only one that there is; else its PCI
- * function stands for it.
+ * A node GUID belongs to one RDMA device. Some drivers, such as usnic, give all of their devices one GUID,
+ * which then belongs to none. Devices are distinguished by their name, which is unique on a host. A port
+ * without a name belongs to the device at its PCI function, or to the only device; else it is a device of its
+ * own, identified by its PCI function.
  */
 
-#define FEW 16u /* devices of a report that are compared with each other instead of being sorted */
+#define FEW 16u /* devices of a report that are compared pairwise instead of being sorted */
 
 int join_cmp_text(const char *a, const char *b)
 {
@@ -250,13 +258,16 @@ static bool shared_guid_same_node(const struct join_dev *a, const struct join_de
     return a->pci == NULL || b->pci == NULL || strcmp(a->pci, b->pci) == 0;
 }
 
-/* Ports without a name, of those with one node GUID: which device's are they? True: all are one node's. */
+/*
+ * Of ports with one node GUID, assign those without a name to devices. Return true if all ports belong to one
+ * node.
+ */
 static bool find_names(struct join_dev **run, uint32_t n)
 {
     const struct join_dev *named = NULL;
     bool one = true;
     for (uint32_t i = 0; i < n;
-         i++) { /* at one PCI function those with a name come first; without one, last */
+         i++) { /* at one PCI function, ports with a name come first; ports without a function come last */
         struct join_dev *dev = run[i];
         if (dev->name == NULL && dev->pci != NULL && i > 0 && join_cmp_text(dev->pci, run[i - 1]->pci) == 0)
             dev->node_name = run[i - 1]->node_name;
@@ -272,7 +283,9 @@ static bool find_names(struct join_dev **run, uint32_t n)
     return one;
 }
 
-/* Several nodes: what the sweep knows by this GUID is one of them, that with a port GUID of it, or the first.
+/*
+ * Split devices into several nodes. The sweep's node with this GUID is the one with a port GUID of the sweep,
+ * else the first one.
  */
 static void shared_guid_split(const struct join *j, struct join_dev **run, uint32_t n)
 {
@@ -291,7 +304,9 @@ static void shared_guid_split(const struct join *j, struct join_dev **run, uint3
     }
 }
 
-/* Is there nothing to be told apart: no two that share a node GUID but ports of one name? */
+/*
+ * Return whether there is nothing to distinguish: no two devices share a node GUID except ports of one name.
+ */
 static bool is_plain(struct join_dev *const *list, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -335,7 +350,7 @@ unsigned join_take_number(uint64_t used[4], unsigned wanted, unsigned most)
     return wanted;
 }
 
-/* Ports of HCAs by GUID, then those of others, whose hosts nobody knows. */
+/* Collect ports of HCAs by GUID, then those of other nodes, which have no host. */
 static uint32_t collect_ports(const struct fab_inventory *inv, struct fab_key *keys)
 {
     uint32_t n = 0;
@@ -350,7 +365,7 @@ static uint32_t collect_ports(const struct fab_inventory *inv, struct fab_key *k
     return n;
 }
 
-/* By port GUID. GUIDs that look made up are believed only where the sweep has seen them. */
+/* Match by port GUID. GUIDs that look made up count only if the sweep has seen them. */
 static void match_by_port_guid(struct join *j, const struct fab_key *keys, uint32_t n)
 {
     for (uint32_t d = 0; d < j->n_devs; d++) {
@@ -375,7 +390,7 @@ static int cmp_name(const void *va, const void *vb)
            ?: FAB_ORDER(a->node_guid, b->node_guid) ?: FAB_ORDER(a, b);
 }
 
-/* The RDMA ports of one report that have a name, by name. Returns how many. */
+/* Sort the RDMA ports of one report that have a name, by name. Return their number. */
 static uint32_t join_sort_by_name(struct join *j, uint32_t first, uint32_t end, struct join_dev **list)
 {
     uint32_t n = 0;
@@ -386,7 +401,7 @@ static uint32_t join_sort_by_name(struct join *j, uint32_t first, uint32_t end, 
     return n;
 }
 
-/* Ports of one name are of one node: who does not know its GUID has it from them (the lowest). */
+/* Ports of one name belong to one node: a port without a node GUID gets the lowest one of them. */
 static void fill_node_guids(struct join *j, struct join_dev **list)
 {
     for (uint32_t r = 0; r < j->n_reports; r++) {
@@ -402,8 +417,10 @@ static void fill_node_guids(struct join *j, struct join_dev **list)
     }
 }
 
-/* By node GUID and port number. A port GUID that is another than the sweep's is a contradiction; a node GUID
- * that several nodes have is not theirs. */
+/*
+ * Match by node GUID and port number. A port GUID that differs from the sweep's is a contradiction; a node
+ * GUID that several nodes have belongs to none.
+ */
 static void match_by_node(struct join *j)
 {
     const struct fab_inventory *inv = j->swept;
@@ -431,7 +448,7 @@ static bool is_outdated(const struct join *j, const struct fab_node *swept, uint
            past->outdated(past->cbdata, j->reports[report]->host, swept->guid);
 }
 
-/* How good a report's claim to a swept node is: 0 best, 3 none. */
+/* Return the rank of a report's claim to a swept node: 0 best, 3 none. */
 static unsigned join_claim_rank(const struct join *j, uint32_t node, uint32_t report)
 {
     const struct fab_node *swept = &j->swept->nodes[node];
@@ -443,11 +460,11 @@ static unsigned join_claim_rank(const struct join *j, uint32_t node, uint32_t re
     return strcmp(host, own) == 0 ? 0 : fab_same_host(host, own) ? 1 : 3;
 }
 
-/* Who claims a node of the sweep. */
+/* The claims to a node of the sweep. */
 struct swept_claims {
     uint32_t first, other; /* the first report, and the first of another host; FAB_NONE: none */
-    uint32_t rival;        /* a report that claims it in vain; FAB_NONE: none */
-    bool open;             /* nobody has it: several hosts claim it, or did so again and again */
+    uint32_t rival;        /* a report whose claim fails; FAB_NONE: none */
+    bool open;             /* it belongs to no host: several hosts claim it, or did so again and again */
 };
 
 static bool is_unsettled(const struct join *j, uint32_t node)
@@ -457,14 +474,18 @@ static bool is_unsettled(const struct join *j, uint32_t node)
            past->unsettled(past->cbdata, j->swept->nodes[node].guid);
 }
 
-/* Also by a long name and a short one, of which nothing else says that they are one host's. */
+/*
+ * Return whether two reports are of one host, also by a long and a short name that only these claims connect.
+ */
 static bool is_one_host(const struct join *j, uint32_t a, uint32_t b)
 {
     return j->host_group[a] == j->host_group[b] || fab_same_host(j->reports[a]->host, j->reports[b]->host);
 }
 
-/* A node that the sweep names has the report of that name. One that nobody named has that of the only host
- * that claims it. */
+/*
+ * Find the report for each node of the sweep: that of the host by which the sweep names it; for a node
+ * without a name that of the only host that claims it.
+ */
 static void find_owners(struct join *j, struct swept_claims *claims)
 {
     for (uint32_t i = 0; i < j->swept->n_nodes; i++) {
@@ -493,7 +514,7 @@ static void find_owners(struct join *j, struct swept_claims *claims)
     }
 }
 
-/* For the caller: the nodes that several hosts claim, in the order of the sweep's nodes, by GUID. */
+/* List the nodes that several hosts claim, by GUID, the order of the sweep's nodes. */
 static bool list_contested(struct join *j, const struct swept_claims *claims)
 {
     struct fab_joined *out = j->out;
@@ -506,7 +527,7 @@ static bool list_contested(struct join *j, const struct swept_claims *claims)
     return out->contested != NULL;
 }
 
-/* Whose a swept node is, for a message. */
+/* Return the owner of a swept node, for a message. */
 static const char *owner_name(const struct join *j, uint32_t node)
 {
     const struct fab_node *swept = &j->swept->nodes[node];
@@ -517,7 +538,7 @@ static const char *owner_name(const struct join *j, uint32_t node)
     return fab_str(j->swept, swept->host);
 }
 
-/* A node that nobody named is another host's, or nobody's: this is not it. */
+/* Separate a device from a swept node without a name that belongs to another host or to none. */
 static void part_from_swept(struct join *j, struct join_dev *dev, struct swept_claims *claim)
 {
     const uint32_t report = dev->report;
@@ -535,7 +556,7 @@ static void part_from_swept(struct join *j, struct join_dev *dev, struct swept_c
     dev->swept_node = dev->swept_port = FAB_NONE;
 }
 
-/* Is it not this report's, but another's that nobody named either? */
+/* Return whether the node has no name in the sweep and belongs to another report. */
 static bool is_anybodys(const struct join *j, const struct join_dev *dev, const struct swept_claims *claim)
 {
     uint32_t owner = j->owner[dev->swept_node];
@@ -543,7 +564,7 @@ static bool is_anybodys(const struct join *j, const struct join_dev *dev, const 
                            join_unnamed(j->swept, &j->swept->nodes[dev->swept_node]));
 }
 
-/* Another report of the same host claims a node that nobody has; FAB_NONE. */
+/* Return another report of the same host that claims a node without an owner; FAB_NONE. */
 static uint32_t same_host_claims(const struct join *j, const struct swept_claims *claim, uint32_t report)
 {
     const uint32_t claimed[] = {claim->first, claim->other};
@@ -553,7 +574,7 @@ static uint32_t same_host_claims(const struct join *j, const struct swept_claims
     return FAB_NONE;
 }
 
-/* Who has a node of the sweep that others claim, too. */
+/* Mark the owner of a node of the sweep that others claim, too. */
 static void mark_contenders(struct join *j, const struct swept_claims *claims)
 {
     for (uint32_t d = 0; d < j->n_devs; d++) {
@@ -565,7 +586,9 @@ static void mark_contenders(struct join *j, const struct swept_claims *claims)
     }
 }
 
-/* The devices that claim a swept node: joined, refused, or a port of it that the sweep does not list. */
+/*
+ * Decide about the devices that claim a swept node: joined, refused, or a port that the sweep does not list.
+ */
 static void settle_swept(struct join *j, uint32_t *joined, struct swept_claims *claims)
 {
     for (uint32_t p = 0; p < j->swept->n_ports; p++)
@@ -598,7 +621,7 @@ static void settle_swept(struct join *j, uint32_t *joined, struct swept_claims *
     }
 }
 
-/* What the sweep has not: each node is one host's, each port number and each port GUID one device's. */
+/* Decide about the rest: each node belongs to one host, each port number and each port GUID to one device. */
 static void join_assign_new(struct join *j, struct fab_key *keys, uint32_t *chosen)
 {
     uint32_t n = 0;

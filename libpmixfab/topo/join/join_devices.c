@@ -1,17 +1,18 @@
 /*
- * join_devices.c - the devices of all reports, with what each says of itself.
+ * join_devices.c - the devices of all reports, with the reported values of each.
  *
- * Which items of one report are one device? In this order, each stage with what the ones before it know:
- *   1. An item with a port GUID, or with a name and a port, makes or meets an RDMA port. Name and port
- *      lead to the port whose GUID was given with them (the lowest, should there be several).
- *   2. An item with a name and no port: the ports of that name.
- *   3. An item with a PCI address: the ports there; where it has a port number only those of that number,
- *      where it has an interface those that have it, or else those whose interface is not known.
- *   4. An item with an interface: the ports that have it.
- *   5. What is left and has an interface makes or meets an Ethernet device of that interface.
- *   6. What is left and has a PCI address: the Ethernet devices there.
- * A key that leads nowhere, or to more than JOIN_MAX_SHARED ports, is passed over for the next one. What fits
- * several ports is `shared`. What is left belongs to nothing.
+ * Items of one report are put together to devices in these stages, each of which uses the results of the
+ * earlier ones:
+ *   1. An item with a port GUID, or with a name and a port, makes or joins an RDMA port. Name and port
+ *      lead to the port whose GUID was given with them (the lowest of several).
+ *   2. An item with a name and no port joins the ports of that name.
+ *   3. An item with a PCI address joins the ports there; with a port number only those of that number, with
+ *      an interface those that have it, or else those whose interface is unknown.
+ *   4. An item with an interface joins the ports that have it.
+ *   5. A remaining item with an interface makes or joins an Ethernet device of that interface.
+ *   6. A remaining item with a PCI address joins the Ethernet devices there.
+ * A key that leads to no port, or to more than JOIN_MAX_SHARED ports, is skipped. An item that fits several
+ * ports is `shared`. An item that is left after stage 6 belongs to no device.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@
 #include "topo/base/array.h"
 #include "topo/join/join_state.h"
 
-/* ---- lists of devices, and of the items that they are made of -------------------------------------- */
+/* ---- lists of devices and their items -------------------------------------------------------------- */
 
 void join_groups_free(struct join_groups *groups)
 {
@@ -42,7 +43,7 @@ static int join_groups_copy(const struct join_groups *from, uint32_t first, uint
 {
     if (n == 0)
         return PMIXFAB_OK;
-    const struct join_group *old = &from->groups[first]; /* links stand in the order of their groups */
+    const struct join_group *old = &from->groups[first]; /* links are in the order of their groups */
     uint32_t n_links = old[n - 1].first + old[n - 1].n - old[0].first;
     int rc = join_groups_room(out, n, n_links);
     if (rc != PMIXFAB_OK)
@@ -58,24 +59,24 @@ static int join_groups_copy(const struct join_groups *from, uint32_t first, uint
 
 /* ---- items of one device --------------------------------------------------------------------------- */
 
-/* Keys are kinds of facts with a text; name and port together are a kind for each number. */
+/* Keys are kinds of facts with a text; name and port together form one kind for each number. */
 #define KEY_PAIR 0x100u
 
 struct key {
     const char *text;
     uint32_t hash;
     uint16_t kind;
-    uint16_t n; /* past JOIN_MAX_SHARED: too many */
+    uint16_t n; /* more than JOIN_MAX_SHARED: too many */
     uint32_t devs[JOIN_MAX_SHARED];
 };
 
-/* What an item is attached by. */
+/* The values by which an item is attached. */
 struct view {
     const char *name, *port, *interface, *guid, *pci;
     bool done;
 };
 
-/* A device while it is found. */
+/* A device under construction. */
 struct found {
     const char *guid;
     uint64_t numbers[4]; /* of its base items */
@@ -97,7 +98,7 @@ struct join_scratch {
     uint32_t *slots;
     uint32_t cap, n_slots; /* items; a power of two */
     uint32_t n_found, n_pairs, n_keys, n_known;
-    uint64_t seed; /* a report cannot know it, and nothing that comes out depends on it */
+    uint64_t seed; /* secret from the senders of reports; the result does not depend on it */
 };
 
 void join_scratch_free(struct join_scratch *s)
@@ -115,7 +116,7 @@ void join_scratch_free(struct join_scratch *s)
 #define KEYS_OF_ITEM  5u
 #define SLOTS_OF_ITEM 8u
 
-/* Room for a report, and nothing in it. */
+/* Make empty room for a report. */
 static int scratch_prepare(struct join_scratch *s, const struct fab_report *report)
 {
     if (report->n_items > s->cap || s->views == NULL) {
@@ -267,7 +268,7 @@ static void scratch_find_ports(struct join_scratch *s)
     }
 }
 
-/* What the attachments of the stages since the last call teach: addresses and interfaces of devices. */
+/* Record the addresses and interfaces of devices that the last stages attached. */
 static void scratch_learn(struct join_scratch *s)
 {
     for (; s->n_known < s->n_pairs; s->n_known++) {
@@ -281,7 +282,7 @@ static void scratch_learn(struct join_scratch *s)
     }
 }
 
-/* The ports behind a key, to devs; 0: none, or too many. */
+/* Write the ports of a key to devs. Return their number; 0 for none or too many. */
 static uint32_t scratch_ports_by_key(struct join_scratch *s, unsigned kind, const char *text, uint32_t *devs)
 {
     const struct key *key = scratch_find_key(s, kind, text, false);
@@ -324,7 +325,7 @@ static uint32_t scratch_narrow(struct join_scratch *s, const struct view *view, 
     return kept;
 }
 
-/* Stages 2, 3, 4 and 6: attach what is left and has this key. */
+/* Stages 2, 3, 4 and 6: attach the remaining items that have this key. */
 static void attach_by(struct join_scratch *s, unsigned kind)
 {
     uint32_t devs[JOIN_MAX_SHARED];
@@ -344,7 +345,7 @@ static void attach_by(struct join_scratch *s, unsigned kind)
     scratch_learn(s);
 }
 
-/* Stage 5. Keys of PCI addresses begin anew: from here on they lead to interfaces only. */
+/* Stage 5. Keys of PCI addresses start empty: from now on they lead to interfaces only. */
 static void find_interfaces(struct join_scratch *s)
 {
     s->n_keys = 0;
@@ -405,9 +406,9 @@ int join_group_report(const struct fab_report *report, uint32_t number, struct j
     return hand_out(s, number, out);
 }
 
-/* ---- what devices say of themselves ---------------------------------------------------------------- */
+/* ---- reported values of devices --------------------------------------------------------------------- */
 
-/* Kinds that decide where a device belongs. */
+/* Kinds that decide about the place of a device. */
 static const bool is_wanted[FAB_FACTS] = {
     [FAB_FACT_NAME] = true,        [FAB_FACT_PORT] = true,        [FAB_FACT_INTERFACE] = true,
     [FAB_FACT_NODE_GUID] = true,   [FAB_FACT_SYSTEM_GUID] = true, [FAB_FACT_PORT_GUID] = true,
@@ -449,7 +450,7 @@ static uint8_t join_parse_state(const char *text)
     return text[0] == 'u' ? FAB_PORT_ACTIVE : FAB_PORT_DOWN;
 }
 
-/* Of each wanted kind the fact that is believed, without the sweep's, and which of the report's it is. */
+/* For each wanted kind find the chosen fact of the report, without the sweep's, and its number. */
 static void join_choose_facts(const struct join *j, const struct join_group *group, struct join_fact *best,
                               uint32_t *which)
 {

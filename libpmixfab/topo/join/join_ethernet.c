@@ -1,4 +1,4 @@
-/* join_ethernet.c - which devices stand in which Ethernet plane, and the switches of those planes. */
+/* join_ethernet.c - assign devices to Ethernet planes, and make the switches of those planes. */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -9,7 +9,7 @@
 #include "topo/base/search.h"
 #include "topo/join/join_state.h"
 
-/* By what LLDP tells switches apart: the chassis, or else the name; NULL: it heard nothing. */
+/* Return the text that identifies a switch in LLDP: the chassis, or else the name; NULL: no neighbour. */
 static const char *join_switch_text(const struct join_dev *dev)
 {
     return dev->switch_id != NULL ? dev->switch_id : dev->switch_name;
@@ -54,7 +54,7 @@ int join_planes_read(struct join *j, const struct fab_ethernet_plane *planes, ui
     return PMIXFAB_OK;
 }
 
-/* Could it have a cable that no sweep of InfiniBand sees? */
+/* Return whether the device may have a cable that no sweep of InfiniBand sees. */
 static bool may_be_ethernet(const struct join_dev *dev)
 {
     if (dev->infiniband)
@@ -64,7 +64,7 @@ static bool may_be_ethernet(const struct join_dev *dev)
     return dev->fate == JOIN_NEW || (dev->fate == JOIN_SWEPT && dev->silent);
 }
 
-/* The first plane with a network that holds the address; *second another one that does. */
+/* Find the first plane with a network that contains the address; *second becomes another one. */
 static void find_plane(const struct join *j, const struct fab_cidr *address, struct join_dev *dev,
                        uint32_t *second)
 {
@@ -105,7 +105,7 @@ static void ethernet_place_device(struct join *j, struct join_dev *dev)
     trouble->second_plane = j->planes[second].name;
 }
 
-/* Each MAC of what is served is one host's. */
+/* Make each published MAC belong to one host. */
 static void settle_macs(struct join *j, struct fab_key *keys, uint32_t *chosen)
 {
     uint32_t n = 0;
@@ -125,7 +125,7 @@ static int cmp_mac(const void *va, const void *vb)
     return FAB_ORDER(a->mac, b->mac) ?: fab_natural_cmp(x, y) ?: FAB_ORDER(a, b);
 }
 
-/* The first interface of this MAC in a list by MAC and name; NULL. */
+/* Return the first interface with this MAC in a list by MAC and name; NULL. */
 static const struct join_dev *find_mac(struct join_dev *const *list, uint32_t n, uint64_t mac)
 {
     uint32_t at = FAB_LOWER_BOUND(0, n, i, list[i]->mac < mac);
@@ -133,8 +133,8 @@ static const struct join_dev *find_mac(struct join_dev *const *list, uint32_t n,
 }
 
 /*
- * A bond, a bridge or a VLAN has the address and hears no LLDP; the interface below it, which has the same
- * MAC, does. So its neighbour is that one's (of several, the first by name).
+ * A bond, a bridge or a VLAN has the address and hears no LLDP; the interface below it has the same MAC and
+ * does. So it gets the neighbour of that one (of several, the first by name).
  */
 static void share_neighbours(struct join *j, struct join_dev **list)
 {
@@ -184,15 +184,16 @@ int join_ethernet(struct join *j)
 /*
  * Switches of Ethernet planes: those that LLDP names, and the segment that joins the rest.
  *
- * A switch belongs to one plane; one that stands in two is two here, or it would make them one. A device gets
- * the port that LLDP names, by the last number in its text, where that is 1 to 254 and free, else the lowest
- * free one. One port is for the cable to the segment; the devices that do not fit are cabled to the segment.
+ * A switch belongs to one plane; one that is in two planes becomes two switches here, or it would connect the
+ * planes. A device gets the port that LLDP names, by the last number in its text, if that is 1 to 254 and
+ * free, else the lowest free one. One port is reserved for the cable to the segment; devices that do not fit
+ * are cabled to the segment.
  *
- * The segment: a switch of at most 200 ports. More switches and devices than that (switches first, then
- * devices by host) make several, 200 on each, below one that joins them, or two levels of those, and so on;
- * the rate of their cables counts as the plane's fastest. A plane of one switch and nothing else has none.
+ * The segment is a switch of at most 200 ports. With more switches and devices (switches first, then devices
+ * by host) there are several, 200 on each, below one that joins them, or two levels of those, and so on;
+ * their cables have the plane's fastest rate. A plane of one switch and nothing else has no segment.
  */
-#define MAX_DEVICES 253u /* of a switch of LLDP's */
+#define MAX_DEVICES 253u /* of a switch known from LLDP */
 #define MAX_BELOW   200u /* of a switch of a segment */
 #define UPLINK      254u
 
@@ -206,7 +207,7 @@ static int join_add_lldp_switch(struct join *j, const struct join_switch *sw, ui
     return PMIXFAB_OK;
 }
 
-/* The port that LLDP's text names: its last number; 0: it has none that a port could have. */
+/* Return the port that LLDP's text names, which is its last number; 0: no valid port number. */
 static unsigned port_of_text(const char *text)
 {
     unsigned n = 0;
@@ -230,7 +231,7 @@ static int join_add_cable(struct join *j, uint32_t dev, uint32_t sw, unsigned nu
     return PMIXFAB_OK;
 }
 
-/* One switch with its devices, keys[0..n-1] by report. What does not fit stays without a cable. */
+/* Make one switch with its devices, keys[0..n-1] by report. Devices that do not fit stay without a cable. */
 static int make_switch(struct join *j, const struct fab_key *keys, uint32_t n, bool *cabled)
 {
     const struct join_dev *first = &j->devs[keys[0].index];
@@ -263,7 +264,7 @@ static int make_switch(struct join *j, const struct fab_key *keys, uint32_t n, b
     return rc;
 }
 
-/* Switches that LLDP names, by plane and first device. */
+/* Make the switches that LLDP names, by plane and first device. */
 static int make_switches(struct join *j, struct fab_key *keys, struct fab_key *order, bool *cabled)
 {
     uint32_t n = 0, n_runs = 0;
@@ -306,7 +307,7 @@ static void join_link_below(struct join *j, uint32_t below, uint32_t above, uint
     sw->down = (uint8_t)(place % MAX_BELOW + 1);
 }
 
-/* The segment of a plane, for its switches sw .. sw_end-1 and the devices in list. */
+/* Make the segment of a plane for its switches sw .. sw_end-1 and the devices in list. */
 static int make_segment(struct join *j, uint32_t plane, uint32_t sw, uint32_t sw_end, const uint32_t *list,
                         uint32_t n)
 {
@@ -330,7 +331,7 @@ static int make_segment(struct join *j, uint32_t plane, uint32_t sw, uint32_t sw
             break;
     }
     if (rc == PMIXFAB_OK)
-        j->switches[index].level = 0; /* the one on top has the plane's name */
+        j->switches[index].level = 0; /* the top switch has the plane's name */
     return rc;
 }
 
@@ -345,7 +346,7 @@ int join_switches(struct join *j)
     if (rc != PMIXFAB_OK)
         return rc;
     uint32_t sw = 0, n_named = j->n_switches, n = 0;
-    for (uint32_t d = 0; d < j->n_devs; d++) /* by plane, of one plane by report */
+    for (uint32_t d = 0; d < j->n_devs; d++) /* by plane, within a plane by report */
         if (j->devs[d].plane != FAB_NONE && !cabled[d])
             keys[n++] = (struct fab_key){j->devs[d].plane, d};
     fab_radix_sort(keys, order, n);

@@ -1,4 +1,4 @@
-/* join_facts.c - facts of every port, from the sweep and from its host, and its place in there. */
+/* join_facts.c - the facts of every port from the sweep and its host, and its place in the host. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,17 +13,17 @@
 /* ---- places ---------------------------------------------------------------------------------------- */
 
 /*
- * Where in its host each device is, as small numbers.
+ * The place of each device in its host, as small numbers.
  *
  * Card: PCI domain, bus and device; ports of one node are on one card (the first of theirs in natural order).
- * The numbers of one host begin at 1 in the natural order of what they stand for.
+ * The numbers of one host begin at 1, in the natural order of the texts.
  */
 
 enum { CARD, SWITCH, NUMA, PACKAGE, DIMENSIONS };
 
-/* A device of a report with what stands for its places; NULL: not known. */
+/* A device of a report with the texts of its places; NULL: unknown. */
 struct spot {
-    const char *text[DIMENSIONS]; /* a card "": that of the node, wherever it is */
+    const char *text[DIMENSIONS]; /* a card "": that of the node, at an unknown address */
     uint32_t port, node;
 };
 
@@ -35,7 +35,7 @@ static const char *locality_chosen_text(const struct fab_details *details, uint3
     return NULL;
 }
 
-/* PCI addresses without the function. */
+/* Compare PCI addresses without the function. */
 static int cmp_card(const char *a, const char *b)
 {
     const char *end_a = strrchr(a, ':'), *end_b = strrchr(b, ':');
@@ -44,7 +44,7 @@ static int cmp_card(const char *a, const char *b)
     return memcmp(a, b, in_a < in_b ? in_a : in_b) ?: FAB_ORDER(in_a, in_b);
 }
 
-/* By a dimension: what is not known is last. */
+/* Compare by a dimension; unknown places come last. */
 static int cmp_spot(const void *va, const void *vb, void *of)
 {
     const struct spot *a = va, *b = vb;
@@ -63,7 +63,7 @@ static int cmp_spot_node(const void *va, const void *vb)
     return FAB_ORDER(a->node, b->node) ?: FAB_ORDER(a->port, b->port);
 }
 
-/* Ports of one node: one card. Where none of several knows its address, the node stands for it. */
+/* Give ports of one node one card. If none of several has an address, the node represents the card. */
 static void share_cards(struct spot *spots, uint32_t n)
 {
     qsort(spots, n, sizeof(*spots), cmp_spot_node);
@@ -79,7 +79,7 @@ static void share_cards(struct spot *spots, uint32_t n)
     }
 }
 
-/* Numbers of one dimension for the devices of a report; *last is the last one of its host. */
+/* Number the devices of a report in one dimension; *last is the last number of its host. */
 static void number_dimension(struct spot *spots, uint32_t n, unsigned dimension, struct fab_locality *places,
                              uint16_t *last)
 {
@@ -93,8 +93,10 @@ static void number_dimension(struct spot *spots, uint32_t n, unsigned dimension,
     }
 }
 
-/* The places of a report's devices as they were: where it was its host's only one then as now, and its
- * devices are the same ports, with the same facts. */
+/*
+ * Take over the places of a report's devices if it was and is the only report of its host, and its devices
+ * are the same ports with the same facts.
+ */
 static bool take_places(const struct join *j, uint32_t r)
 {
     const struct join_cached_report *old = j->before[r] == FAB_NONE ? NULL : &j->cache->reports[j->before[r]];
@@ -115,7 +117,7 @@ static bool take_places(const struct join *j, uint32_t r)
     return true;
 }
 
-/* The places of a report's devices. last: the last numbers that its host has; spots: room for them. */
+/* Number the places of a report's devices. last: the last numbers of its host; spots: room for them. */
 static void number_report(const struct join *j, uint32_t r, struct spot *spots, uint16_t last[DIMENSIONS])
 {
     static const uint8_t kinds[DIMENSIONS] = {FAB_FACT_PCI, FAB_FACT_SWITCH, FAB_FACT_NUMA, FAB_FACT_PACKAGE};
@@ -137,7 +139,8 @@ static void number_report(const struct join *j, uint32_t r, struct spot *spots, 
 
 static int join_places(struct join *j)
 {
-    uint16_t(*last)[DIMENSIONS] = join_temp(j, j->n_reports, sizeof(*last)); /* of the first of a host */
+    uint16_t(*last)[DIMENSIONS] =
+        join_temp(j, j->n_reports, sizeof(*last)); /* of the first report of a host */
     struct spot *spots = join_temp(j, j->n_devs, sizeof(*spots));
     if (j->no_memory)
         return PMIXFAB_ERR_NOMEM;
@@ -149,18 +152,18 @@ static int join_places(struct join *j)
 
 /* ---- facts ----------------------------------------------------------------------------------------- */
 
-#define NAME_BYTES 63 /* of a name that is a fact */
+#define NAME_BYTES 63 /* of a name used as a fact */
 
 struct making {
     struct join *j;
-    struct fab_strings *texts; /* the cache's, or for this join alone */
-    uint32_t last[FAB_FACTS];  /* the text of this kind that was added last: mostly it comes again */
+    struct fab_strings *texts; /* the cache's, or of this join only */
+    uint32_t last[FAB_FACTS];  /* the text added last for this kind: mostly it is repeated */
     struct join_heap heap;
     struct fab_detail *facts;
     uint32_t n_facts, cap_facts;
 };
 
-/* "0x" and 16 digits. */
+/* Write "0x" and 16 digits. */
 static const char *join_guid_text(uint64_t guid, char *buf)
 {
     buf[0] = '0';
@@ -182,7 +185,7 @@ static const char *number_text(uint32_t n, char buf[12])
     return at;
 }
 
-/* What the sweep says of a port of its own; of a silent one only what it is. */
+/* The sweep's values for a port; for a silent one only its identity. */
 struct swept_texts {
     char node[20], system[20], guid[20], num[12], lid[12], speed[12];
 };
@@ -217,8 +220,10 @@ static int add_swept(struct making *m, const struct fab_port *port, const struct
     return rc;
 }
 
-/* Is this an item about a way of using a device, and that is software? It says nothing of the device: TCP
- * runs on any card. */
+/*
+ * Return whether the item describes a software way to use a device. Such an item has no information about the
+ * device: TCP runs on any card.
+ */
 static bool is_soft_use(const struct fab_report *report, uint32_t item)
 {
     unsigned source = report->items[item].source;
@@ -255,14 +260,14 @@ static int add_reported(struct making *m, const struct join_dev *dev)
     return rc;
 }
 
-/* Room for n more facts. */
+/* Make room for n more facts. */
 static int join_facts_reserve(struct making *m, uint32_t n)
 {
     return FAB_ARRAY_ROOM(&m->facts, &m->cap_facts, m->n_facts + (uint64_t)n) ? PMIXFAB_OK
                                                                               : PMIXFAB_ERR_NOMEM;
 }
 
-/* What was chosen, behind what is there. */
+/* Append the chosen facts. */
 static int append_facts(struct making *m)
 {
     if (join_facts_reserve(m, m->heap.n_said) != PMIXFAB_OK)
@@ -286,7 +291,7 @@ static uint8_t who_saw(const struct join *j, uint32_t swept, const struct join_d
                      (missing ? FAB_SEEN_MISSING : 0u));
 }
 
-/* What other hosts' devices, or others of its own host, say of themselves, too. */
+/* Mark the values that devices of other hosts, or other devices of its host, report, too. */
 static void mark_disputed(struct join_heap *heap, const struct join_dev *dev)
 {
     for (uint32_t i = 0; i < heap->n_said; i++) {
@@ -303,7 +308,7 @@ static void mark_disputed(struct join_heap *heap, const struct join_dev *dev)
     }
 }
 
-/* Facts of a port, which is the sweep's port `swept` (FAB_NONE: none of its) and a report's device. */
+/* Make the facts of a port, which is the sweep's port `swept` (FAB_NONE: none) and a report's device. */
 static int make_port(struct making *m, uint32_t swept, const struct join_dev *dev)
 {
     const struct fab_inventory *inv = m->j->swept;
@@ -323,7 +328,7 @@ static int make_port(struct making *m, uint32_t swept, const struct join_dev *de
     return rc == PMIXFAB_OK ? append_facts(m) : rc;
 }
 
-/* The sweep's port for each port of the joined inventory: both are by node GUID and number. */
+/* Find the sweep's port for each port of the joined inventory: both are by node GUID and number. */
 static void pair_ports(const struct join *j, uint32_t *swept)
 {
     const struct fab_inventory *inv = &j->out->inv, *old = j->swept;
@@ -337,9 +342,9 @@ static void pair_ports(const struct join *j, uint32_t *swept)
     }
 }
 
-/* ---- taking over ----------------------------------------------------------------------------------- */
+/* ---- taking over facts ------------------------------------------------------------------------------ */
 
-/* The sweep's name for a node, where it is a fact; "". */
+/* Return the sweep's name for a node if it is a fact, else "". */
 static const char *swept_name(const struct join *j, uint32_t swept)
 {
     const struct fab_inventory *inv = j->swept;
@@ -347,7 +352,7 @@ static const char *swept_name(const struct join *j, uint32_t swept)
     return strlen(name) <= NAME_BYTES ? name : "";
 }
 
-/* What the facts of port p come from. The sweep's name is left out. */
+/* Find the source of the facts of port p, without the sweep's name. */
 static void find_source(const struct join *j, uint32_t p, uint32_t swept, uint32_t dev,
                         struct join_source *out)
 {
@@ -377,11 +382,13 @@ static bool same_source(const struct join *j, const struct join_source *now, con
 {
     uint32_t before = now->dev == FAB_NONE ? FAB_NONE : j->devs[now->dev].before;
     return (now->dev == FAB_NONE || before != FAB_NONE) && old->dev == before &&
-           memcmp(now, old, offsetof(struct join_source, dev)) == 0 && /* there is no padding in front */
+           memcmp(now, old, offsetof(struct join_source, dev)) == 0 && /* there is no padding before dev */
            (!now->swept || strcmp(j->cache->texts.text + old->name, swept_name(j, swept)) == 0);
 }
 
-/* The cache's port of which the facts of port p can be taken; FAB_NONE. *at: where to go on looking. */
+/*
+ * Return the port of the cache whose facts port p can take over, or FAB_NONE. *at: start of the next search.
+ */
 static uint32_t find_before(const struct join *j, const struct join_source *now, uint32_t swept, uint32_t *at)
 {
     const struct fab_join_cache *cache = j->cache;
@@ -406,7 +413,7 @@ static int take_facts(struct making *m, uint32_t before)
     return rc;
 }
 
-/* Where the sweep's name stands in the pool, now that the facts of a port are there; 0: it is none. */
+/* Return the offset of the sweep's name in the pool once the facts of a port are there; 0: none. */
 static uint32_t name_in_pool(const struct fab_detail *facts, uint32_t n)
 {
     for (uint32_t f = 0; f < n && facts[f].kind <= FAB_FACT_NAME; f++)
@@ -443,7 +450,7 @@ static int make_details(struct making *m, const uint32_t *swept, const uint32_t 
     return rc;
 }
 
-/* The pool is the cache's, and the caller gets a copy, or it is this join's alone. */
+/* Hand out the pool: a copy of the cache's, or this join's own. */
 static int hand_out_texts(struct join *j, struct fab_strings *texts)
 {
     struct fab_details *details = &j->out->details;

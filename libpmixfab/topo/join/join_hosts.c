@@ -1,5 +1,4 @@
-/* join_hosts.c - what all passes use: memory, GUIDs that are made up, and what the hosts of reports are
- * called. */
+/* join_hosts.c - used by all passes: memory, generated GUIDs, and the names of the hosts of reports. */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -9,7 +8,7 @@
 #include "topo/join/join_state.h"
 #include "topo/model/host_name.h"
 
-/* ---- memory, and what is made up ------------------------------------------------------------------- */
+/* ---- memory and generated GUIDs --------------------------------------------------------------------- */
 
 static void *join_block(struct join *j, struct join_block **list, size_t n, size_t size)
 {
@@ -52,7 +51,7 @@ uint64_t join_made_up(const char *kind, const char *a, const char *b, uint64_t n
     return FAB_ETHERNET_GUID | hash >> 16;
 }
 
-/* ---- what the hosts of the reports are called: as the sweep calls them, where it knows them -------- */
+/* ---- names of the hosts of reports: those of the sweep, where it has them --------------------------- */
 
 bool join_unnamed(const struct fab_inventory *inv, const struct fab_node *node)
 {
@@ -65,7 +64,7 @@ static uint64_t short_hash(const char *host)
     return XXH3_64bits(host, strcspn(host, "."));
 }
 
-/* A host that the sweep knows by name. */
+/* A host with a name in the sweep. */
 struct known {
     uint64_t hash; /* of its name up to the first dot */
     const char *host;
@@ -77,7 +76,7 @@ static int cmp_known(const void *va, const void *vb)
     return fab_natural_cmp(a->host, b->host);
 }
 
-/* Hosts of one hash, which are one host mostly: each once, by name. Returns how many. */
+/* Sort the hosts of one hash, mostly one host, by name, each once. Return their number. */
 static uint32_t sort_run(struct known *run, uint32_t n)
 {
     uint32_t kept = 1;
@@ -93,7 +92,7 @@ static uint32_t sort_run(struct known *run, uint32_t n)
     return kept;
 }
 
-/* Each once, by hash, then name. `hosts` has room for all nodes, `keys` for twice as many. */
+/* List each host once, by hash, then name. `hosts` has room for all nodes, `keys` for twice as many. */
 static uint32_t join_collect_hosts(const struct fab_inventory *inv, struct known *hosts, struct fab_key *keys)
 {
     uint32_t n = 0, kept = 0;
@@ -112,7 +111,7 @@ static uint32_t join_collect_hosts(const struct fab_inventory *inv, struct known
     return kept;
 }
 
-/* The sweep's name for a report's host, else its own. */
+/* Return the sweep's name for a report's host, else the report's. */
 static const char *join_host_name(const struct known *hosts, uint32_t n, const char *own)
 {
     uint64_t hash = short_hash(own);
@@ -123,7 +122,7 @@ static const char *join_host_name(const struct known *hosts, uint32_t n, const c
     return choice.host == NULL ? own : choice.host;
 }
 
-/* Reports of one host in the end are one group: node1's and node1.cluster's. */
+/* Put reports of one host into one group: node1's and node1.cluster's. */
 static void group_reports(struct join *j, struct fab_key *keys)
 {
     for (uint32_t r = 0; r < j->n_reports; r++)

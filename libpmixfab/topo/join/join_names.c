@@ -1,9 +1,9 @@
 /*
- * join_names.c - devices are called what their host calls them, where that tells them apart.
+ * join_names.c - give devices the names of their hosts where these are unique.
  *
- * Two devices of a host that would have one name keep what they had: the sweep's name, or their GUID where no
- * sweep saw them. After some rounds of that (a name that was kept is what another wanted) all who still want
- * another name do without.
+ * Two devices of a host that would have one name keep their old ones: the sweep's name, or the GUID if no
+ * sweep saw them. After some rounds of that (a kept name may be the one that another device wants), all that
+ * still want another name go without.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,18 +18,18 @@
 
 /* An HCA of a host. */
 struct entry {
-    const char *name; /* as things stand */
+    const char *name; /* the present choice */
     uint32_t node;
-    bool wants; /* the name is its host's for it */
+    bool wants; /* the name is the one from its host */
 };
 
 struct naming {
     struct join *j;
-    const char **wanted; /* of each node; NULL: nothing else than what it has */
-    uint32_t *from;      /* of each node: the port whose wish it is */
+    const char **wanted; /* of each node; NULL: no other than its present name */
+    uint32_t *from;      /* of each node: the port with that name */
     struct fab_key *keys;
     struct entry *entries; /* of one host */
-    char (*guids)[20];     /* of each node that has no name */
+    char (*guids)[20];     /* of each node without a name */
 };
 
 static int cmp_entry(const void *va, const void *vb)
@@ -51,14 +51,14 @@ static void fall_back(struct naming *naming, struct entry *entry)
     entry->name = guid;
 }
 
-/* One round over the names of a host; true where somebody gave way. */
+/* Run one round over the names of a host; return true if a device gave its name up. */
 static bool settle_round(struct naming *naming, uint32_t n, bool all)
 {
     struct entry *entries = naming->entries;
     bool changed = false;
     qsort(entries, n, sizeof(*entries), cmp_entry);
     for (uint32_t first = 0, end; first < n; first = end) {
-        const char *name = entries[first].name; /* who gives way gets another */
+        const char *name = entries[first].name; /* a device that gives up gets another one */
         for (end = first + 1; end < n && strcmp(entries[end].name, name) == 0;)
             end++;
         for (uint32_t i = first; i < end && (end - first > 1 || all); i++) {
@@ -80,7 +80,7 @@ static void naming_resolve(struct naming *naming, uint32_t n)
     settle_round(naming, n, true);
 }
 
-/* What each node is called by its host: by that of its ports that has the lowest number. */
+/* Collect the name that the host has for each node: that of its port with the lowest number. */
 static void collect_wishes(struct naming *naming)
 {
     const struct join *j = naming->j;
@@ -97,7 +97,7 @@ static void collect_wishes(struct naming *naming)
     }
 }
 
-/* HCAs by a hash of their host: those of one host are neighbours. */
+/* Sort HCAs by a hash of their host: those of one host are neighbours. */
 static uint32_t naming_sort_by_host(struct naming *naming)
 {
     const struct fab_inventory *inv = &naming->j->out->inv;

@@ -1,14 +1,10 @@
-/*
- * details.h - the facts of the ports of an inventory: who says what, and what is believed.
- */
+/* details.h - the facts of the ports of an inventory: their sources, and which are chosen. */
 #ifndef FAB_TOPO_MODEL_DETAILS_H
 #define FAB_TOPO_MODEL_DETAILS_H
 
 #include <stdint.h>
 
-/*
- * Where in its host a device is. Numbers are per host and mean nothing else; 0: not known.
- */
+/* The place of a device in its host. The numbers are per host and have no other meaning; 0: unknown. */
 struct fab_locality {
     uint16_t card;    /* PCI card: the functions of one device */
     uint16_t sw;      /* PCI switch */
@@ -16,35 +12,37 @@ struct fab_locality {
     uint16_t package; /* processor package */
 };
 
-/* What is known of one kind from some sources: one text. */
+/* One text of a kind, from some sources. */
 struct fab_detail {
     uint32_t text;    /* in the pool of struct fab_details */
-    uint16_t sources; /* bit 1 << enum fab_source: who says so */
+    uint16_t sources; /* bits 1 << enum fab_source */
     uint8_t kind;     /* enum fab_fact */
     uint8_t flags;    /* FAB_DETAIL_* */
 };
-#define FAB_DETAIL_CHOSEN    1u /* believed (of a kind with many: all that nobody contradicts) */
-#define FAB_DETAIL_CONFLICT  2u /* sources contradict each other about this kind */
+#define FAB_DETAIL_CHOSEN    1u /* in use (of a kind with many: all without conflict) */
+#define FAB_DETAIL_CONFLICT  2u /* sources disagree about this kind */
 #define FAB_DETAIL_ESTIMATE  4u
-#define FAB_DETAIL_SOFTWARE  8u  /* a way of using the device that its hardware has no part in (TCP) */
+#define FAB_DETAIL_SOFTWARE  8u  /* a software path that does not use the hardware, such as TCP */
 #define FAB_DETAIL_OUTRANKED 16u /* a GUID or MAC that its device does not go by: another host claims it */
 
-/* Seen by whom. A port without a cable that is not up is its host's alone once that speaks of it: the sweep
- * has no word of it but that it is there. What is made up for Ethernet planes is nodes' word. */
+/*
+ * Sources that saw a port. For a port without a cable that is not up the sweep only reports that it exists,
+ * so it counts as its host's once that reports it. The switches made for Ethernet planes count as the nodes'.
+ */
 #define FAB_SEEN_SUBNET  1u
 #define FAB_SEEN_NODE    2u
-#define FAB_SEEN_MISSING 4u /* beside SUBNET: its node was not seen of late, and keeps its place */
+#define FAB_SEEN_MISSING 4u /* with SUBNET: its node was not seen recently and keeps its place */
 
-/* Facts of every port of a joined inventory; of ports that are no HCA's there are none. */
+/* The facts of every port of a joined inventory; only ports of HCAs have facts. */
 struct fab_details {
     uint32_t n_ports;
     uint32_t *first;          /* n_ports + 1: facts of port p are first[p] .. first[p+1]-1 */
     struct fab_detail *facts; /* of a port: by kind, the chosen one first, then text */
-    struct fab_locality
-        *places;   /* n_ports: where in its host, from PCI address, switch, NUMA node and package that
-                    * are believed; the ports of one node are one card. All zero: not known */
+    /* n_ports: places in the host, from the chosen PCI address, switch, NUMA node and package; ports of one
+     * node are on one card. All zero: unknown */
+    struct fab_locality *places;
     uint8_t *seen; /* n_ports: FAB_SEEN_* */
-    char *pool;    /* equal texts stand once */
+    char *pool;    /* each text once */
     uint32_t pool_size;
 };
 

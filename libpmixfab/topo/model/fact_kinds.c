@@ -1,4 +1,4 @@
-/* fact_kinds.c - names of sources and kinds of facts, and the form that each kind's text has. */
+/* fact_kinds.c - names of sources and of kinds of facts, and the form of each kind's text. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ void fab_sources_text(uint32_t set, char *out, size_t size)
     }
 }
 
-/* Decimal as printf() writes it, low to high. */
+/* Return whether it is a decimal number as printf() writes it, low to high. */
 static bool is_number(const char *text, uint64_t low, uint64_t high)
 {
     size_t digits = strspn(text, "0123456789");
@@ -52,7 +52,7 @@ static bool is_number(const char *text, uint64_t low, uint64_t high)
     return value >= low && value <= high;
 }
 
-/* One of some words, which stand with blanks between them. */
+/* Return whether it is one of some words, which are separated by blanks. */
 static bool is_word(const char *text, const char *words)
 {
     const size_t len = strlen(text);
@@ -64,7 +64,7 @@ static bool is_word(const char *text, const char *words)
     return false;
 }
 
-/* The characters of a shape, where "h" stands for any hexadecimal digit. */
+/* Return whether it has a given shape, where "h" stands for any hexadecimal digit. */
 static bool has_shape(const char *text, const char *shape)
 {
     for (; *shape != '\0'; text++, shape++)
@@ -88,7 +88,7 @@ static bool is_mac(const char *text)
     return has_shape(text, "hh:hh:hh:hh:hh:hh") && strspn(text, "0:") < 17;
 }
 
-/* Domain, bus, device, function. A domain of more than 16 bits has no zeros in front. */
+/* Check domain, bus, device, function. A domain of more than 16 bits has no leading zeros. */
 static bool is_pci(const char *text)
 {
     const size_t domain = strspn(text, HEX);
@@ -122,7 +122,7 @@ static bool is_address(const char *text)
     return strcmp(canonical, text) == 0;
 }
 
-/* A MAC, or what kind of name it is and the name. */
+/* Return whether it is a MAC, or a word for a kind of name and the name. */
 static bool is_chassis(const char *text)
 {
     size_t type = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-");
@@ -137,7 +137,7 @@ static bool is_cpus(const char *text)
            strcmp(canonical, text) == 0;
 }
 
-/* Forms: what a message says of them, and what a text must be: by a function, a number, or a word. */
+/* Forms: the text for messages, and the check: a function, a number, or a word. */
 #define TEXT              "1 to 255 bytes of UTF-8 without control characters", NULL
 #define NAME              "a name of 1 to 63 bytes without control characters", is_name
 #define GUID              "0x and 16 lower-case hexadecimal digits, not all zero", is_guid

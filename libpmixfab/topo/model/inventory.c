@@ -1,4 +1,4 @@
-/* inventory.c - building, finishing, finding, copying and comparing inventories. */
+/* inventory.c - build, finish, search, copy and compare inventories. */
 #include "topo/model/inventory.h"
 
 #include <inttypes.h>
@@ -93,7 +93,7 @@ int fab_inventory_link(struct fab_inventory *inv, uint32_t a, uint32_t b)
     return 0;
 }
 
-/* NULL stays NULL. False: no memory. */
+/* Copy an array; NULL stays NULL. Return false without memory. */
 static bool copy_array(void **to, const void *from, size_t n, size_t size)
 {
     *to = n == 0 ? NULL : malloc(n * size);
@@ -203,7 +203,7 @@ __attribute__((format(printf, 4, 5))) static int inv_reject(struct fab_err *err,
                      : fab_fail(err, code, "line %" PRIu32 ": %s", line, made.text);
 }
 
-/* "port 3 of node 0x...", and what is wrong with it. */
+/* Report a fault of a port: "port 3 of node 0x...", and the fault. */
 __attribute__((format(printf, 5, 6))) static int port_reject(const struct fab_inventory *inv,
                                                              const struct fab_port *port, struct fab_err *err,
                                                              int code, const char *fmt, ...)
@@ -218,7 +218,7 @@ __attribute__((format(printf, 5, 6))) static int port_reject(const struct fab_in
                       inv->nodes[port->node].guid, made.text);
 }
 
-/* ", first in line 3" behind what stands twice; empty for live ones. */
+/* Write ", first in line 3" for a duplicate; empty if no line is known. */
 static const char *first_seen(char *buf, size_t size, uint32_t line)
 {
     buf[0] = '\0';
@@ -239,16 +239,16 @@ static int check_nodes(const struct fab_inventory *inv, struct fab_err *err)
         if (!string_known(inv, node->desc) || !string_known(inv, node->host) ||
             !string_known(inv, node->name))
             return inv_reject(err, PMIXFAB_ERR_CORRUPT, node->line,
-                              "node 0x%016" PRIx64 " has a name outside of all names", node->guid);
+                              "node 0x%016" PRIx64 " has a name outside the pool of names", node->guid);
         if (node->guid == 0)
             return inv_reject(err, PMIXFAB_ERR_RANGE, node->line, "node \"%s\" has no GUID (0)",
                               fab_str(inv, node->desc));
         if (node->kind < FAB_SWITCH || node->kind > FAB_AGGREGATOR)
             return inv_reject(err, PMIXFAB_ERR_RANGE, node->line,
-                              "node 0x%016" PRIx64 " is of an unknown kind (%u)", node->guid, node->kind);
+                              "node 0x%016" PRIx64 " has an unknown kind (%u)", node->guid, node->kind);
         if (node->num_ports < 1 || node->num_ports > 254)
             return inv_reject(err, PMIXFAB_ERR_RANGE, node->line,
-                              "node 0x%016" PRIx64 " says it has %u ports, 1 to 254 can be", node->guid,
+                              "node 0x%016" PRIx64 " has %u ports; 1 to 254 are possible", node->guid,
                               node->num_ports);
     }
     return 0;
@@ -310,7 +310,10 @@ static int inventory_check_ports(const struct fab_inventory *inv, struct fab_err
     return rc;
 }
 
-/* The elements in the order of the keys, in place of `old`, and where each one is now. NULL: no memory. */
+/*
+ * Return the elements in the order of the keys, instead of `old`, and the new position of each. NULL without
+ * memory.
+ */
 static void *inventory_reorder(void *old, uint32_t n, size_t size, const struct fab_key *keys,
                                uint32_t *moved)
 {
@@ -324,7 +327,7 @@ static void *inventory_reorder(void *old, uint32_t n, size_t size, const struct 
     return sorted;
 }
 
-/* Nodes by GUID. `keys` has room for all nodes twice, `moved` once. */
+/* Sort nodes by GUID. `keys` has room for all nodes twice, `moved` once. */
 static int inventory_order_nodes(struct fab_inventory *inv, struct fab_key *keys, uint32_t *moved,
                                  struct fab_err *err)
 {
@@ -351,7 +354,7 @@ static int inventory_order_nodes(struct fab_inventory *inv, struct fab_key *keys
     return 0;
 }
 
-/* Ports by node and number. `keys` has room for all ports twice, `moved` once. */
+/* Sort ports by node and number. `keys` has room for all ports twice, `moved` once. */
 static int inventory_order_ports(struct fab_inventory *inv, struct fab_key *keys, uint32_t *moved,
                                  struct fab_err *err)
 {
@@ -384,7 +387,7 @@ static int inventory_order_ports(struct fab_inventory *inv, struct fab_key *keys
     return 0;
 }
 
-/* A port GUID is what joins two views of one device, so no two HCA ports may share one. */
+/* A port GUID joins two views of one device, so no two HCA ports may share one. */
 static int check_port_guids(const struct fab_inventory *inv, struct fab_key *keys, struct fab_err *err)
 {
     uint32_t n = 0;
@@ -436,8 +439,8 @@ int fab_inventory_finish(struct fab_inventory *inv, struct fab_err *err)
 
     inv->finished = false;
     if (inv->n_subnets > FAB_MAX_SUBNETS)
-        return fab_fail(err, PMIXFAB_ERR_RANGE, "%" PRIu32 " subnets, at most %d can be", inv->n_subnets,
-                        FAB_MAX_SUBNETS);
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "%" PRIu32 " subnets; at most %d are possible",
+                        inv->n_subnets, FAB_MAX_SUBNETS);
     if (inv->n_subnets == 0 && inv->n_nodes > 0)
         inv->subnets[inv->n_subnets++].prefix = FAB_DEFAULT_PREFIX;
     rc = check_nodes(inv, err) ?: inventory_check_ports(inv, err);

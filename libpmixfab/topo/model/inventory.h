@@ -1,9 +1,9 @@
 /*
- * inventory.h - everything that was observed of a fabric at one time, in one canonical order.
+ * inventory.h - everything observed of a fabric at one time, in one canonical order.
  *
- * Built by adding nodes and ports and linking ports, then finished once. A finished inventory is sorted
- * (nodes by GUID, ports by node and number), consistent (checked), and comparable: two sweeps of the same
- * fabric give equal inventories, whichever probe saw it.
+ * Add nodes and ports, link ports, then finish once. A finished inventory is sorted (nodes by GUID, ports by
+ * node and number), consistent (checked), and comparable: two sweeps of the same fabric give equal
+ * inventories with any probe.
  */
 #ifndef FAB_TOPO_MODEL_INVENTORY_H
 #define FAB_TOPO_MODEL_INVENTORY_H
@@ -15,11 +15,11 @@
 struct fab_inventory {
     struct fab_node *nodes;
     struct fab_port *ports;
-    char *pool; /* strings, each with its end; pool[0] is the empty string */
+    char *pool; /* strings with their terminating 0; pool[0] is the empty string */
     uint32_t n_nodes, n_ports, n_subnets;
     uint32_t cap_nodes, cap_ports, pool_size, pool_cap;
     struct fab_subnet subnets[FAB_MAX_SUBNETS];
-    uint32_t n_dangling; /* ports that are up and lead nowhere (finish counts them) */
+    uint32_t n_dangling; /* ports that are up without a peer, counted by finish */
     bool finished;
 };
 
@@ -32,48 +32,53 @@ static inline const char *fab_str(const struct fab_inventory *inv, uint32_t offs
 }
 
 /*
- * Add a string of len bytes (no byte 0 inside; cut at the first). Returns its offset, FAB_NONE without
- * memory. The empty string is 0.
+ * Add a string of len bytes, cut at the first 0 byte. Return its offset, FAB_NONE without memory. The empty
+ * string is 0.
  */
 uint32_t fab_inventory_string(struct fab_inventory *inv, const char *text, size_t len);
-/* Room for strings of `need` bytes in all. False: no memory. */
+/* Make room for strings of `need` bytes in total. Return false without memory. */
 bool inventory_pool_room(struct fab_inventory *inv, uint64_t need);
 
-/* Append; *index (may be NULL) is the new element's. A port starts uncabled, whatever its peer says.
- * PMIXFAB_ERR_NOMEM, PMIXFAB_ERR_RANGE past 2^24, PMIXFAB_ERR_INVAL when finished. */
+/*
+ * Append; *index (may be NULL) becomes the index of the new element. A port starts without a cable, whatever
+ * its peer member. PMIXFAB_ERR_NOMEM, PMIXFAB_ERR_RANGE past 2^24, PMIXFAB_ERR_INVAL when finished.
+ */
 int fab_inventory_add_node(struct fab_inventory *inv, const struct fab_node *node, uint32_t *index);
 int fab_inventory_add_port(struct fab_inventory *inv, const struct fab_port *port, uint32_t *index);
 
-/* Cable two ports. PMIXFAB_ERR_CONFLICT where one of them has a cable, _INVAL for a port that is none. */
+/* Cable two ports. PMIXFAB_ERR_CONFLICT if one of them has a cable, _INVAL if there is no such port. */
 int fab_inventory_link(struct fab_inventory *inv, uint32_t a, uint32_t b);
 
 /*
- * Sort and check. Refused, with the place (line, where a line is known) and the reason: two nodes with one
- * GUID, two ports with one number on a node, two HCA ports with one port GUID, port 0 or 255 or beyond the
- * node's ports, a port cabled to itself or to its own node, peers that do not name each other, a sibling that
- * is no port, a zero node GUID, a number of ports other than 1 to 254, a port of no subnet, an unknown kind,
- * width, speed or state (width 0, speed and state UNKNOWN are fine: not known). PMIXFAB_ERR_CONFLICT for
- * contradictions, _RANGE for numbers that cannot be, _CORRUPT for broken indices, _NOMEM. Counts n_dangling:
- * uncabled ports that are INIT, ARMED or ACTIVE. Nodes without any subnet get one, with the default prefix.
- * Finishing again is allowed.
+ * Sort, check, and count n_dangling (ports without a cable that are INIT, ARMED or ACTIVE). Nodes without a
+ * subnet get one with the default prefix. It may be called again. Rejected, with the place (and line, if
+ * known) and the reason:
+ * - PMIXFAB_ERR_CONFLICT: two nodes with one GUID, two ports of a node with one number, two HCA ports with
+ *   one port GUID, a port cabled to itself or to its own node, peers that do not refer to each other;
+ * - PMIXFAB_ERR_RANGE: port 0, 255 or beyond the node's ports, a zero node GUID, a number of ports other than
+ *   1 to 254, an unknown kind, width, speed or state (width 0, speed and state UNKNOWN are valid: unknown),
+ *   too many subnets;
+ * - PMIXFAB_ERR_CORRUPT: invalid indices, a port of no subnet, a sibling that is no port;
+ * - PMIXFAB_ERR_NOMEM.
  */
 int fab_inventory_finish(struct fab_inventory *inv, struct fab_err *err);
 
 /*
- * Add what `from` (finished) saw to `into`, which is unfinished afterwards. Nodes with one GUID are joined,
- * their ports united: `into` holds, `from` fills in what was not known; of a port that only one of them saw
- * cabled, the cabled view holds (an HCA's other port is known to exist, and no more, in the subnet that it is
- * not on). Contradictions are PMIXFAB_ERR_CONFLICT: one node of two kinds or numbers of ports, one port with
- * two GUIDs or two cables. Subnets are appended, except those that both saw (a cable in common, the same
- * prefix). On error `into` can only be destroyed.
+ * Merge `from` (finished) into `into`, which is unfinished afterwards. Nodes with one GUID become one, with
+ * the ports of both: values of `into` stay, `from` fills in unknown ones; for a port that only one has
+ * cabled, the cabled view is used (an HCA's other port is known to exist only, in the subnet that it is not
+ * on). PMIXFAB_ERR_CONFLICT for contradictions: one node of two kinds or numbers of ports, one port with two
+ * GUIDs or two cables. Subnets are appended, except those in both (a common cable, the same prefix). After an
+ * error `into` can only be destroyed.
  */
 int fab_inventory_merge(struct fab_inventory *into, const struct fab_inventory *from, struct fab_err *err);
 
-/* Deep copy of a finished inventory. *to is initialised here. */
+/* Copy a finished inventory with all its data. *to is initialised here. */
 int fab_inventory_copy(struct fab_inventory *to, const struct fab_inventory *from);
 
 /*
- * Does this port show that something is missing: up and leading nowhere, or of a switch and never heard of?
+ * Return whether this port shows that something is missing: it is up without a peer, or it is a switch port
+ * that did not answer.
  */
 static inline bool fab_port_dangles(const struct fab_inventory *inv, const struct fab_port *port)
 {
@@ -82,7 +87,7 @@ static inline bool fab_port_dangles(const struct fab_inventory *inv, const struc
             (port->state == FAB_PORT_UNKNOWN && inv->nodes[port->node].kind == FAB_SWITCH));
 }
 
-/* What the cable of this port leads to, its own or that of its sibling; FAB_NONE: nothing. */
+/* Return the port at the other end of this port's cable, or of its sibling's; FAB_NONE: none. */
 static inline uint32_t fab_port_far(const struct fab_inventory *inv, const struct fab_port *port)
 {
     return port->peer == FAB_NONE && port->sibling != 0 ? inv->ports[port->sibling - 1].peer : port->peer;
@@ -101,13 +106,13 @@ static inline bool fab_node_is_cabled(const struct fab_inventory *inv, const str
     return false;
 }
 
-/* The name under which people look for a node: an HCA's is its host's. */
+/* Return the name by which people search for a node: for an HCA its host's name. */
 static inline const char *fab_node_known_as(const struct fab_inventory *inv, const struct fab_node *node)
 {
     return fab_str(inv, node->kind == FAB_HCA ? node->host : node->name);
 }
 
-/* Does no sweep see this port's cable any more, or its node, and its place is kept? Of either end. */
+/* Return whether this port's cable, or the node at either end, is no longer seen and keeps its place. */
 static inline bool fab_port_is_missing(const struct fab_inventory *inv, const struct fab_port *port)
 {
     if (port->missing || inv->nodes[port->node].missing)
@@ -116,22 +121,22 @@ static inline bool fab_port_is_missing(const struct fab_inventory *inv, const st
     return peer->missing || inv->nodes[peer->node].missing;
 }
 
-/* Node by GUID in a finished inventory (binary search); FAB_NONE. */
+/* Find a node by GUID in a finished inventory (binary search); FAB_NONE. */
 uint32_t fab_inventory_find(const struct fab_inventory *inv, uint64_t guid);
-/* The same for GUIDs asked in rising order: the walk is at *from, 0 at first, and moves on. */
+/* As above, for GUIDs in ascending order: the search continues at *from, 0 at first. */
 uint32_t fab_inventory_find_next(const struct fab_inventory *inv, uint64_t guid, uint32_t *from);
-/* Port `num` of a node; FAB_NONE. */
+/* Find port `num` of a node; FAB_NONE. */
 uint32_t fab_inventory_port(const struct fab_inventory *inv, uint32_t node, unsigned num);
 
-/* Set shares_name of each node; fab_inventory_finish() does, and who names nodes afterwards. */
+/* Set shares_name of each node. fab_inventory_finish() calls it; call it again after naming nodes. */
 int fab_inventory_mark_names(struct fab_inventory *inv); /* PMIXFAB_ERR_NOMEM */
-/* Equal for two nodes that have one name; 0 for no name. */
+/* Return a hash that is equal for two nodes with one name; 0 without a name. */
 uint64_t fab_name_hash(enum fab_node_kind kind, const char *host, const char *name);
 
-/* Do both say the same of a node, its ports aside? */
+/* Return whether both have the same values of a node, without its ports. */
 bool fab_node_equal(const struct fab_inventory *ia, const struct fab_node *a, const struct fab_inventory *ib,
                     const struct fab_node *b);
-/* True where both (finished) say the same, lines aside. */
+/* Return whether both (finished) are equal, without line numbers. */
 bool fab_inventory_equal(const struct fab_inventory *a, const struct fab_inventory *b);
 
 #endif

@@ -1,4 +1,4 @@
-/* inventory_merge.c - one inventory from the views of several probes. */
+/* inventory_merge.c - merge the views of several probes into one inventory. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,18 +6,18 @@
 #include "topo/base/radix.h"
 #include "topo/model/inventory.h"
 
-/* One merge on its way. Arrays run over the elements of `from`. */
+/* A merge in progress. Arrays run over the elements of `from`. */
 struct merge {
     struct fab_inventory *into;
     const struct fab_inventory *from;
     struct fab_err *err;
     uint32_t old_ports; /* of into, before the merge */
-    uint32_t *node;     /* the node of into that it is */
-    uint32_t *port;     /* the port of into that it is; FAB_NONE: not there yet */
+    uint32_t *node;     /* its node in into */
+    uint32_t *port;     /* its port in into; FAB_NONE: none yet */
     uint8_t subnet[FAB_MAX_SUBNETS];
 };
 
-/* Take over all strings at once; *base is what is added to their offsets. */
+/* Append all strings at once; *base is the shift of their offsets. */
 static int append_pool(struct fab_inventory *into, const struct fab_inventory *from, uint32_t *base)
 {
     *base = 0;
@@ -35,7 +35,7 @@ static int append_pool(struct fab_inventory *into, const struct fab_inventory *f
     return 0;
 }
 
-/* What `to` does not know, from the other view. */
+/* Fill in a value that `to` does not have. */
 #define FILL(to, from, field)                                                                                \
     do {                                                                                                     \
         if ((to)->field == 0)                                                                                \
@@ -47,7 +47,7 @@ static int merge_node(struct merge *m, struct fab_node *to, const struct fab_nod
     if (to->kind != from->kind || to->num_ports != from->num_ports)
         return fab_fail(m->err, PMIXFAB_ERR_CONFLICT,
                         "node 0x%016" PRIx64
-                        " is seen in two ways: of kind %u with %u ports, of kind %u with %u ports",
+                        " has two views: kind %u with %u ports, and kind %u with %u ports",
                         to->guid, to->kind, to->num_ports, from->kind, from->num_ports);
     FILL(to, from, system_guid);
     FILL(to, from, vendor_id);
@@ -102,7 +102,7 @@ static int merge_nodes(struct merge *m)
     return rc;
 }
 
-/* Which port of into each port of from is. */
+/* Find the port of into for each port of from. */
 static int match_ports(struct merge *m)
 {
     uint32_t n = m->old_ports;
@@ -121,7 +121,7 @@ static int match_ports(struct merge *m)
     return 0;
 }
 
-/* A cable that both saw makes their subnets one; the others are new. */
+/* A cable in both makes their subnets one; the others are new. */
 static int merge_match_subnets(struct merge *m)
 {
     struct fab_inventory *into = m->into;
@@ -160,7 +160,7 @@ static int join_port(struct merge *m, struct fab_port *to, const struct fab_port
                         to->num, m->into->nodes[to->node].guid, to->guid, from->guid);
     FILL(to, from, guid);
     FILL(to, from, line);
-    if (to->peer == FAB_NONE && from->peer != FAB_NONE) { /* the cabled view holds */
+    if (to->peer == FAB_NONE && from->peer != FAB_NONE) { /* the cabled view is used */
         to->lid = from->lid;
         to->lmc = from->lmc;
         to->state = from->state;

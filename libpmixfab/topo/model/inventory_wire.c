@@ -1,7 +1,7 @@
 /*
- * inventory_wire.c - an inventory as bytes.
+ * inventory_wire.c - encode and decode an inventory.
  *
- * Behind the head (frame.h): n_subnets, n_nodes, n_ports, pool_size (u32 each); subnets; nodes; ports; pool.
+ * After the head (frame.h): n_subnets, n_nodes, n_ports, pool_size (u32 each); subnets; nodes; ports; pool.
  */
 #include "topo/model/inventory_wire.h"
 
@@ -154,9 +154,9 @@ static int wire_read_body(struct frame *in, uint64_t total, struct fab_inventory
     for (uint32_t i = 0; i < ports; i++)
         get_port(in, &inv->ports[i]);
     memcpy(inv->pool, frame_bytes(in, pool), pool);
-    inv->pool[pool] = '\0'; /* every offset below is inside: each string ends */
+    inv->pool[pool] = '\0'; /* every offset is inside: each string ends */
     if (pool > 0 && (inv->pool[0] != '\0' || inv->pool[pool - 1] != '\0'))
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "the inventory's names do not end");
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "the inventory's names have no end");
     inv->pool_size = pool == 0 ? 1 : pool;
     inv->pool_cap = pool + 1;
     return 0;

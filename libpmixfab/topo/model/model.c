@@ -1,4 +1,4 @@
-/* model.c - the model's words and numbers, and its nodes, ports and cables in an operator's words. */
+/* model.c - names and numbers of the model, and texts for its nodes, ports and cables. */
 #include "topo/model/inventory_text.h"
 
 #include <inttypes.h>

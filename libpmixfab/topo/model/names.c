@@ -1,4 +1,4 @@
-/* names.c - hosts and devices, from node descriptions and names of a map; which hosts a name means. */
+/* names.c - name hosts and devices by node descriptions and maps; find the hosts that a name means. */
 #include "topo/model/names.h"
 
 #include <arpa/inet.h>
@@ -14,14 +14,14 @@
 #include "topo/model/host_name.h"
 #include "topo/model/names_priv.h"
 
-/* ---- which hosts are meant ------------------------------------------------------------------------- */
+/* ---- hosts that a name means -------------------------------------------------------------------------- */
 
 bool fab_same_host(const char *a, const char *b)
 {
     size_t in_a = strcspn(a, "."), in_b = strcspn(b, ".");
     if (strcmp(a, b) == 0)
         return true;
-    /* node1 and node1.cluster are one, node1.here and node1.there are two */
+    /* node1 and node1.cluster are one host, node1.here and node1.there are two */
     return in_a > 0 && in_a == in_b && memcmp(a, b, in_a) == 0 && (a[in_a] == '\0' || b[in_b] == '\0');
 }
 
@@ -58,9 +58,9 @@ void fab_choose_host(struct fab_host_choice *choice, const char *name, const cha
 
 /* ---- nodes ----------------------------------------------------------------------------------------- */
 
-#define NOT_IN_HOSTS ",;:" /* PMIX_FABRIC_GROUPS and `host:device` separate by them */
+#define NOT_IN_HOSTS ",;:" /* separators of PMIX_FABRIC_GROUPS and `host:device` */
 
-/* Clean a piece of text into the inventory's pool. */
+/* Clean a text and add it to the inventory's pool. */
 static int set_string(struct fab_inventory *inv, uint32_t *field, const char *text, size_t len,
                       const char *also)
 {
@@ -70,7 +70,9 @@ static int set_string(struct fab_inventory *inv, uint32_t *field, const char *te
     return *field == FAB_NONE ? PMIXFAB_ERR_NOMEM : 0;
 }
 
-/* A copy, because the pool moves when a string is added; of a database of before it may have blanks around.
+/*
+ * Copy, because the pool moves when a string is added. A description from an old database may have blanks
+ * around it.
  */
 static void copy_desc(char text[NAMES_MAX_SIZE], const char *desc, size_t max)
 {
@@ -120,7 +122,7 @@ static int name_other(const struct fab_names *names, struct fab_inventory *inv, 
     return set_string(inv, &node->name, text, strlen(text), NULL);
 }
 
-/* An HCA on its way to a device name. */
+/* An HCA that gets a device name. */
 struct hca {
     const char *host;
     uint64_t guid;
@@ -133,7 +135,7 @@ static int compare_hcas(const void *a, const void *b)
     return strcmp(x->host, y->host) ?: FAB_ORDER(x->guid, y->guid);
 }
 
-/* The n of a device called HCA-n, 0 where it is called otherwise or n is beyond `most`. */
+/* Return the n of a device called HCA-n; 0 if it has another name or n is beyond `most`. */
 static uint32_t hca_number(const char *name, uint32_t most)
 {
     if (strncmp(name, "HCA-", 4) != 0 || name[4] == '0' || strlen(name) > 13 ||
@@ -143,7 +145,10 @@ static uint32_t hca_number(const char *name, uint32_t most)
     return n > most ? 0 : (uint32_t)n;
 }
 
-/* The HCAs of one host: those without a device name get the first free HCA-n. `taken` has room for n + 1. */
+/*
+ * Number the HCAs of one host: those without a device name get the first free HCA-n. `taken` has room for n +
+ * 1.
+ */
 static int number_host(struct fab_inventory *inv, const struct hca *hcas, uint32_t n, bool *taken)
 {
     char name[24];
@@ -171,7 +176,7 @@ static int number_devices(struct fab_inventory *inv)
     uint32_t n = 0, missing = 0;
     struct hca *hcas = malloc(((size_t)inv->n_nodes + 1) * sizeof(*hcas));
     bool *taken = malloc((size_t)inv->n_nodes + 2);
-    /* hosts are compared where they stand, while new strings move the pool: hence a pool of their own */
+    /* hosts are compared in place while new strings move the pool: hence a separate copy */
     char *hosts = malloc((size_t)inv->pool_size + 1);
     int rc = hcas == NULL || taken == NULL || hosts == NULL ? PMIXFAB_ERR_NOMEM : 0;
 

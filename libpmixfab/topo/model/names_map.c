@@ -1,6 +1,6 @@
 /*
- * names_map.c - what a node description or a mapped name says: by the default patterns, or by an operator's
- * own; and reading a node-name-map: a GUID, white space, a name in double quotes; # comments.
+ * names_map.c - split a node description or a mapped name, by the default patterns or an operator's own; read
+ * a node-name-map: a GUID, white space, a name in double quotes; # comments.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -21,18 +21,20 @@
 #define LOWER  "abcdefghijklmnopqrstuvwxyz"
 #define UPPER  "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-/* A device that udev has named by its GUID, "ibx98039b03000a1b2c": [a-z]+x[0-9a-f]{12,16}. It may end with a
- * letter. */
+/*
+ * Return whether udev named the device by its GUID, "ibx98039b03000a1b2c": [a-z]+x[0-9a-f]{12,16}. It may end
+ * with a letter.
+ */
 static bool is_called_by_guid(const char *s)
 {
-    const char *x = strrchr(s, 'x'); /* no digit */
+    const char *x = strrchr(s, 'x'); /* not a digit */
     if (x == NULL || x == s || s + strspn(s, LOWER) < x)
         return false;
     const size_t digits = strspn(x + 1, DIGITS "abcdef");
     return digits >= 12 && digits <= 16 && x[1 + digits] == '\0';
 }
 
-/* HCA-[0-9]+, [a-z][a-z0-9_]*[0-9], or by a GUID, to the end of the text. */
+/* Return whether the text is HCA-[0-9]+, [a-z][a-z0-9_]*[0-9], or a name by GUID. */
 static bool name_is_device(const char *s)
 {
     if (strncmp(s, "HCA-", 4) == 0) {
@@ -44,7 +46,9 @@ static bool name_is_device(const char *s)
            (strspn(s + n - 1, DIGITS) > 0 || is_called_by_guid(s));
 }
 
-/* FAB_NAMES_PATTERN by hand: regexec() takes a microsecond for each name, which is most of naming a fabric.
+/*
+ * Match FAB_NAMES_PATTERN without regexec(), which takes a microsecond for each name: most of the time for
+ * naming a fabric.
  */
 static bool match_default(const char *text, struct names_split *out)
 {
@@ -62,7 +66,7 @@ static bool match_default(const char *text, struct names_split *out)
     return true;
 }
 
-/* "MT4123", "MT25408": what an HCA calls itself until its host gives it a name. */
+/* Return whether it is "MT4123", "MT25408": the description of an HCA until its host names it. */
 static bool is_factory_name(const struct names_split *s)
 {
     if (s->device != NULL || s->host_len < 6 || strncmp(s->host, "MT", 2) != 0)
@@ -100,7 +104,7 @@ bool names_split_text(const struct fab_names *names, const char *text, struct na
 
 /* ---- switches -------------------------------------------------------------------------------------- */
 
-/* "MF0;NAME:MODEL/U1" is NAME, and "MF0;NAME:MODEL/L04/U1", a chip of a director, NAME/L04/U1. */
+/* Make NAME of "MF0;NAME:MODEL/U1", and NAME/L04/U1 of "MF0;NAME:MODEL/L04/U1", a chip of a director. */
 static bool switch_default(const char *desc, char out[NAMES_MAX_SIZE])
 {
     if (strncmp(desc, "MF0;", 4) != 0)
@@ -115,7 +119,7 @@ static bool switch_default(const char *desc, char out[NAMES_MAX_SIZE])
     return len > 0;
 }
 
-/* The groups that match, one after the other. */
+/* Join the groups that match. */
 static bool switch_regex(const struct fab_pattern *pattern, const char *desc, char out[NAMES_MAX_SIZE])
 {
     regmatch_t groups[NAMES_GROUPS];
@@ -142,7 +146,7 @@ void names_switch_text(const struct fab_names *names, const char *desc, char out
 
 /* ---- patterns -------------------------------------------------------------------------------------- */
 
-/* whose, and what is to be in parentheses: for the message. */
+/* whose, part: for the message. */
 static int pattern_compile(struct fab_pattern *out, const char *pattern, const char *whose, const char *what,
                            struct fab_err *err)
 {
@@ -155,8 +159,8 @@ static int pattern_compile(struct fab_pattern *out, const char *pattern, const c
     if (out->regex.re_nsub < 1 || out->regex.re_nsub >= NAMES_GROUPS) {
         regfree(&out->regex);
         return fab_fail(err, PMIXFAB_ERR_SYNTAX,
-                        "%s pattern \"%s\": put the part that is the %s in parentheses (1 to 9 groups)",
-                        whose, pattern, what);
+                        "%s pattern \"%s\": put the part with the %s in parentheses (1 to 9 groups)", whose,
+                        pattern, what);
     }
     out->compiled = true;
     return PMIXFAB_OK;
@@ -202,10 +206,9 @@ void fab_names_free(struct fab_names *names)
 /*
  * Mapped names of several words: "node7 mlx5_0", "node7 MT4119 ConnectX5", "login 1".
  *
- * What the pattern fits is a host and a device. Of other names the host is the first word, as other readers
- * of these maps take it. It is all of the name where the first word is not a host's by itself: it has no
- * digit, and a number comes behind it ("login 1"), or another name of the map begins so and goes on
- * otherwise.
+ * A name that the pattern matches is a host and a device. Of other names the host is the first word, as for
+ * other readers of these maps. It is the whole name if the first word alone cannot be a host: it has no digit
+ * and a number follows ("login 1"), or another name of the map begins with it and continues differently.
  */
 #define BLANKS " \t"
 
@@ -226,7 +229,7 @@ static const char *behind_first_word(const char *name)
     return name + strspn(name, BLANKS);
 }
 
-/* May the first word be a host's name? */
+/* Return whether the first word may be a host's name. */
 static bool begins_with_host(const char *name)
 {
     const size_t len = first_word(name);
@@ -236,7 +239,7 @@ static bool begins_with_host(const char *name)
     return true;
 }
 
-/* "1", "rack 7": is one of the words a number? */
+/* Return whether one of the words is a number: "1", "rack 7". */
 static bool has_number(const char *words)
 {
     while (*words != '\0') {
@@ -268,7 +271,7 @@ static int names_first_words(struct fab_names *names)
         if (strpbrk(entry->name, BLANKS) == NULL || fits_pattern(names, entry->name, &split))
             continue;
         entry->whole = !begins_with_host(entry->name);
-        if (strcspn(entry->name, "0123456789") > first_word(entry->name)) /* "node7" is a host's by itself */
+        if (strcspn(entry->name, "0123456789") > first_word(entry->name)) /* "node7" alone is a host's name */
             order[n++] = entry;
     }
     qsort(order, n, sizeof(struct fab_map_entry *), compare_names);
@@ -304,17 +307,17 @@ void names_split_mapped(const struct fab_names *names, const struct fab_map_entr
 
 #define NAME_LENGTH 255
 
-/* Where the reader stands. */
+/* The reader's position. */
 struct reader {
     const char *file;
     const char *at, *line_start, *end; /* end: of the line */
     uint32_t line;
     struct fab_err *err;
-    void (*tell)(const char *mistake, void *cbdata); /* NULL: the first mistake ends it */
+    void (*tell)(const char *mistake, void *cbdata); /* NULL: the first mistake ends reading */
     void *cbdata;
 };
 
-/* Entries as they are read. */
+/* Entries in the order of reading. */
 struct entries {
     struct fab_map_entry *list;
     uint32_t n, cap;
@@ -363,12 +366,12 @@ static int map_read_guid(struct reader *r, uint64_t *guid)
                           "expected white space and a name in double quotes after the GUID");
     if (*guid == 0) {
         r->at = start;
-        return map_reject(r, PMIXFAB_ERR_RANGE, "GUID 0 is no node's");
+        return map_reject(r, PMIXFAB_ERR_RANGE, "GUID 0 is not valid");
     }
     return 0;
 }
 
-/* A name in quotes, then nothing but a comment. */
+/* Read a name in quotes, followed by nothing but a comment. */
 static int read_name(struct reader *r, const char **name, size_t *len)
 {
     skip_blanks(r);
@@ -381,9 +384,10 @@ static int read_name(struct reader *r, const char **name, size_t *len)
     *name = start;
     *len = (size_t)(close - start);
     if (memchr(start, '\0', *len) != NULL)
-        return map_reject(r, PMIXFAB_ERR_SYNTAX, "a byte 0 in a name");
+        return map_reject(r, PMIXFAB_ERR_SYNTAX, "a 0 byte in a name");
     if (*len > NAME_LENGTH)
-        return map_reject(r, PMIXFAB_ERR_RANGE, "a name of %zu bytes, at most %d can be", *len, NAME_LENGTH);
+        return map_reject(r, PMIXFAB_ERR_RANGE, "a name of %zu bytes; at most %d are allowed", *len,
+                          NAME_LENGTH);
     *name = fab_text_trim(start, len);
     if (*len == 0)
         return map_reject(r, PMIXFAB_ERR_SYNTAX, "an empty name");
@@ -420,7 +424,7 @@ static int map_read_line(struct reader *r, struct entries *entries)
     return rc;
 }
 
-/* Where mistakes are told, reading goes on. */
+/* Report a mistake; if mistakes are collected, reading continues. */
 static int map_told(const struct reader *r, int rc)
 {
     if (rc == 0 || rc == PMIXFAB_ERR_NOMEM || r->tell == NULL)
@@ -435,7 +439,7 @@ static int compare_entries(const void *a, const void *b)
     return FAB_ORDER(x->guid, y->guid) ?: FAB_ORDER(x->line, y->line);
 }
 
-/* Sorted; a GUID with two names is refused, one that says the same twice is not. */
+/* Sort. A GUID with two names is an error; a repeated line is not. */
 static int sort_entries(struct entries *entries, const struct reader *r)
 {
     uint32_t kept = 0;
@@ -464,7 +468,7 @@ static int sort_entries(struct entries *entries, const struct reader *r)
     return 0;
 }
 
-/* A file read later adds to those before it, and its names hold. Takes what is in `added`, or nothing. */
+/* Add the entries of a later file, which have priority. Takes all of `added`, or nothing. */
 static int take_entries(struct fab_names *names, struct entries *added)
 {
     struct fab_map_entry *all = malloc(((size_t)names->n_map + added->n + 1) * sizeof(*all));

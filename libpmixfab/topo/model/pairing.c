@@ -30,7 +30,7 @@ bool majority_elected(const struct majority *votes, uint64_t *whom)
 
 /* ---- pairs ----------------------------------------------------------------------------------------- */
 
-/* The same pairs, seen from the later inventory. */
+/* Return the same pairs, seen from the later inventory. */
 static struct pairing pairing_turned(const struct pairing *pairs)
 {
     return (struct pairing){pairs->after, pairs->before, pairs->to_before, pairs->to_after};
@@ -65,7 +65,7 @@ uint32_t pairing_vote_after(const struct pairing *pairs, uint32_t node)
     return majority_elected(&votes, &whom) ? (uint32_t)whom : FAB_NONE;
 }
 
-/* Is this node a switch without a pair? */
+/* Return whether this node is a switch without a pair. */
 static bool pairing_is_single(const struct fab_inventory *inv, const uint32_t *pair_of, uint32_t node)
 {
     return inv->nodes[node].kind == FAB_SWITCH && pair_of[node] == FAB_NONE;

@@ -1,13 +1,13 @@
-/* remove_links.c - an inventory without some of its cables and nodes. */
+/* remove_links.c - copy an inventory without some of its cables and nodes. */
 #include <stdlib.h>
 
 #include "topo/base/disjoint.h"
 #include "topo/model/retain.h"
 
-/* What goes. Arrays run over the elements of `from`. */
+/* The removal. Arrays run over the elements of `from`. */
 struct cutting {
     const struct fab_inventory *from;
-    uint32_t *node; /* its new number, FAB_NONE: it goes */
+    uint32_t *node; /* its new number; FAB_NONE: removed */
     uint32_t *port;
 };
 
@@ -28,7 +28,7 @@ static bool remove_has_cable(const struct cutting *c, const struct fab_port *por
            c->port[port - c->from->ports] != FAB_NONE;
 }
 
-/* cables[p] is marked: the port loses its cable. Decide what of that leaves the inventory. */
+/* Decide what is removed. cables[p] is marked: the port loses its cable. */
 static void remove_plan(struct cutting *c, const uint8_t *loses, const uint8_t *node_goes)
 {
     const struct fab_inventory *from = c->from;
@@ -43,7 +43,7 @@ static void remove_plan(struct cutting *c, const uint8_t *loses, const uint8_t *
         bool goes = node_goes[i] != 0 || (node->kind == FAB_HCA && lost > 0 && left == 0);
         c->node[i] = goes ? FAB_NONE : n_nodes++;
         for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
-            /* As a sweep has it: of switches' empty ports it sees those that are switched off. */
+            /* as in a sweep: of a switch's empty ports only the disabled ones are listed */
             bool empty = loses[p] && node->kind == FAB_SWITCH && from->ports[p].state != FAB_PORT_DISABLED;
             c->port[p] = goes || empty ? FAB_NONE : n_ports++;
         }
@@ -80,7 +80,7 @@ static int remove_write_ports(const struct cutting *c, const uint8_t *loses, str
     return rc;
 }
 
-/* loses: a byte a port, both ends of a cable alike; node_goes: a byte a node. */
+/* loses: one byte for each port, equal at both ends of a cable; node_goes: one byte for each node. */
 static int write_rest(const struct fab_inventory *from, const uint8_t *loses, const uint8_t *node_goes,
                       struct fab_inventory *out, struct fab_err *err)
 {
@@ -90,8 +90,8 @@ static int write_rest(const struct fab_inventory *from, const uint8_t *loses, co
     c.port = calloc((size_t)from->n_ports + 1, sizeof(*c.port));
     int rc = c.node == NULL || c.port == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
     if (rc == PMIXFAB_OK)
-        rc =
-            fab_inventory_copy(out, from); /* strings stay at their places: what goes leaves a little waste */
+        rc = fab_inventory_copy(out,
+                                from); /* strings keep their offsets; the removed ones leave a little waste */
     if (rc == PMIXFAB_OK) {
         out->n_nodes = out->n_ports = 0;
         out->finished = false;
@@ -109,13 +109,15 @@ static int write_rest(const struct fab_inventory *from, const uint8_t *loses, co
     return rc == PMIXFAB_ERR_NOMEM ? fab_fail(err, rc, "out of memory") : rc;
 }
 
-/* ---- what a sweep would not reach ------------------------------------------------------------------ */
+/*
+ * ---- nodes that a sweep would not reach ------------------------------------------------------------------
+ */
 
-/* Switches that reach each other by cables between switches; arrays run over the nodes. */
+/* Sets of switches connected by cables between switches; arrays run over the nodes. */
 struct parts {
-    uint32_t *before, *after; /* the lowest of a switch's part, of all cables and of those that are left */
-    uint32_t *weight;         /* of a part, by its lowest: ports of HCAs that are cabled to it now */
-    uint32_t *largest;        /* of a part before, by its lowest: of the parts that it is in now */
+    uint32_t *before, *after; /* the lowest switch of a set, with all cables and with the remaining ones */
+    uint32_t *weight;         /* of a set, by its lowest: ports of HCAs cabled to it now */
+    uint32_t *largest; /* of a former set, by its lowest: the largest of the sets that it is divided into */
 };
 
 static void find_parts(const struct fab_inventory *inv, const uint8_t *loses, struct parts *parts)
@@ -147,7 +149,7 @@ static void find_parts(const struct fab_inventory *inv, const uint8_t *loses, st
     }
 }
 
-/* Of what falls apart the largest part is still seen. */
+/* Of a divided set the largest part remains. */
 static int mark_cut_off(const struct fab_inventory *inv, uint8_t *loses, uint8_t *goes)
 {
     const size_t n = (size_t)inv->n_nodes + 1;
@@ -166,7 +168,7 @@ static int mark_cut_off(const struct fab_inventory *inv, uint8_t *loses, uint8_t
     return PMIXFAB_OK;
 }
 
-/* far: and what no sweep would reach then; else the nodes that are missing. */
+/* far: also remove nodes that no sweep would reach then; else the missing nodes. */
 static int inventory_cut_out(const struct fab_inventory *inv, fab_cut_fn cut, void *cbdata, bool far,
                              struct fab_inventory *out, struct fab_err *err)
 {

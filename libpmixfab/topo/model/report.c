@@ -1,4 +1,4 @@
-/* report.c - building, finishing, copying and comparing what a host says of its devices. */
+/* report.c - build, finish, copy and compare reports of hosts. */
 #include "topo/model/report.h"
 
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include "topo/base/text.h"
 #include "topo/model/report_parts.h"
 
-/* Texts while a report is being built; far beyond what finish lets through. */
+/* Maximum size of texts in an unfinished report; far above the limit of finish. */
 #define MAX_POOL (1u << 24)
 
 void fab_report_init(struct fab_report *report)
@@ -37,7 +37,7 @@ int report_check_host(const char *host, struct fab_err *err)
     size_t len = strlen(host);
     if (len == 0 || len > FAB_HOST_MAX || strspn(host, allowed) != len || host[0] == '.' || host[0] == '-')
         return fab_fail(err, PMIXFAB_ERR_SYNTAX,
-                        "\"%.60s\" is no name of a host: letters, digits, dots, dashes, at most %d", host,
+                        "\"%.60s\" is not a host name: letters, digits, dots, dashes, at most %d", host,
                         FAB_HOST_MAX);
     return PMIXFAB_OK;
 }
@@ -52,7 +52,7 @@ int fab_report_host(struct fab_report *report, const char *host, struct fab_err 
     return rc;
 }
 
-/* Room for n facts. They and their owners have one capacity. */
+/* Make room for n facts. They and their owners have one capacity. */
 static bool facts_room(struct fab_report *report, uint32_t n)
 {
     uint32_t cap = report->cap_facts;
@@ -110,7 +110,7 @@ int fab_report_item(struct fab_report *report, enum fab_source source, uint32_t 
     return rc;
 }
 
-/* The item's fact that says the same, FAB_NONE. Facts of an item are mostly added together, at the end. */
+/* Return the equal fact of the item, or FAB_NONE. Facts of an item are mostly added together, at the end. */
 static uint32_t find_fact(const struct fab_report *report, uint32_t item, unsigned kind, const char *text)
 {
     uint32_t left = report->items[item].n;
@@ -155,7 +155,7 @@ int fab_report_estimate(struct fab_report *report, uint32_t item, enum fab_fact 
 
 int fab_report_printf(struct fab_report *report, uint32_t item, enum fab_fact kind, const char *fmt, ...)
 {
-    char text[4 * FAB_REPORT_MAX_TEXT + 1]; /* what is longer is cut in any case */
+    char text[4 * FAB_REPORT_MAX_TEXT + 1]; /* a longer text is cut anyway */
     va_list args;
 
     va_start(args, fmt);
@@ -177,7 +177,7 @@ int report_append_copy(struct fab_report *into, const struct fab_report *from, u
     return rc;
 }
 
-/* Of every source: FAB_SOURCES. On error `into` is as it was. */
+/* FAB_SOURCES: of every source. On error `into` is unchanged. */
 static int report_merge_sources(struct fab_report *into, const struct fab_report *from, unsigned source)
 {
     uint32_t n_items = into->n_items, n_facts = into->n_facts, pool_size = into->pool_size;
@@ -256,8 +256,8 @@ bool fab_report_equal(const struct fab_report *a, const struct fab_report *b)
 /* ---- finishing ------------------------------------------------------------------------------------- */
 
 /*
- * The facts are sorted by item, then the items by their facts; what is left is written anew and takes the
- * place of the old. Until then the report is as it was, so that a refused one can be looked at.
+ * Sort the facts by item, then the items by their facts; then write the result anew in place of the old
+ * content. Until then the report is unchanged, so that a rejected one can be examined.
  */
 static int compare_facts(const void *va, const void *vb, void *of)
 {
@@ -272,8 +272,10 @@ static int compare_items(const void *va, const void *vb, void *of)
     return report_items_compare(of, *(const uint32_t *)va, of, *(const uint32_t *)vb);
 }
 
-/* Facts by item, each said once: a measured one stands before an estimate of the same text. Items that have
- * some. Their texts are the report's. order: room for a number a fact. */
+/*
+ * Sort facts by item, each once: a measured one replaces an equal estimate. Only items with facts remain. The
+ * texts stay the report's. order: room for one number for each fact.
+ */
 static void sort_facts(const struct fab_report *report, uint32_t *order, struct fab_report *out)
 {
     uint32_t owner = FAB_NONE;
@@ -297,7 +299,7 @@ static void sort_facts(const struct fab_report *report, uint32_t *order, struct 
     }
 }
 
-/* Items in order, each once. Returns how many. */
+/* Sort items, each once. Return their number. */
 static uint32_t sort_items(struct fab_report *sorted, uint32_t *order)
 {
     uint32_t kept = 0;
@@ -310,7 +312,7 @@ static uint32_t sort_items(struct fab_report *sorted, uint32_t *order)
     return kept;
 }
 
-/* An item is named in messages by what comes first of it: the device's name, mostly. */
+/* Check an item. Messages name it by its first fact, mostly the device's name. */
 static int check_item(const struct fab_report *sorted, const struct fab_report_item *item,
                       struct fab_err *err)
 {
@@ -320,8 +322,8 @@ static int check_item(const struct fab_report *sorted, const struct fab_report_i
     struct fab_err why;
 
     if (item->n > FAB_REPORT_MAX_FACTS)
-        return fab_fail(err, PMIXFAB_ERR_RANGE, "%s: %s says %u facts of \"%.60s\", at most %d are kept",
-                        host, source, item->n, first, FAB_REPORT_MAX_FACTS);
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "%s: %s has %u facts of \"%.60s\"; at most %d are kept", host,
+                        source, item->n, first, FAB_REPORT_MAX_FACTS);
     for (uint32_t i = 0; i < item->n; i++) {
         const char *text = sorted->pool + facts[i].text;
         int rc = fab_fact_check(facts[i].kind, text, &why);
@@ -335,14 +337,14 @@ static int check_item(const struct fab_report *sorted, const struct fab_report_i
     return PMIXFAB_OK;
 }
 
-/* Everything that makes a report refused. */
+/* Return an error for everything that makes a report invalid. */
 static int report_check(const struct fab_report *sorted, const uint32_t *order, uint32_t n,
                         struct fab_err *err)
 {
-    size_t encoded = FRAME_HEAD + 1 + strlen(sorted->host) + 4; /* as report_wire.c has it */
+    size_t encoded = FRAME_HEAD + 1 + strlen(sorted->host) + 4; /* as in report_wire.c */
 
     if (sorted->host[0] == '\0')
-        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "a report does not say of which host it is");
+        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "the report does not name its host");
     for (uint32_t i = 0; i < n; i++) {
         const struct fab_report_item *item = &sorted->items[order[i]];
         int rc = check_item(sorted, item, err);
@@ -353,12 +355,12 @@ static int report_check(const struct fab_report *sorted, const uint32_t *order, 
             encoded += 3 + strlen(sorted->pool + sorted->facts[f].text);
     }
     if (encoded > FAB_REPORT_MAX_SIZE)
-        return fab_fail(err, PMIXFAB_ERR_RANGE, "%s: the report has %zu bytes, at most %d are taken",
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "%s: the report has %zu bytes; at most %d are accepted",
                         sorted->host, encoded, FAB_REPORT_MAX_SIZE);
     return PMIXFAB_OK;
 }
 
-/* The sorted content in memory of its own, in place of the old. */
+/* Write the sorted content into new memory, in place of the old. */
 static int report_rewrite(struct fab_report *report, const struct fab_report *sorted, const uint32_t *order,
                           uint32_t n)
 {
@@ -368,7 +370,7 @@ static int report_rewrite(struct fab_report *report, const struct fab_report *so
         for (uint32_t f = 0; f < sorted->items[order[i]].n; f++, n_facts++)
             size +=
                 (uint32_t)strlen(sorted->pool + sorted->facts[sorted->items[order[i]].first + f].text) + 1;
-    /* no more than it needs: reports stay in memory */
+    /* exactly as much as needed: reports stay in memory */
     int rc = FAB_ARRAY_ROOM(&made.items, &made.cap_items, n) && facts_room(&made, n_facts) &&
                      FAB_ARRAY_ROOM(&made.pool, &made.pool_cap, size)
                  ? PMIXFAB_OK

@@ -1,9 +1,9 @@
 /*
- * report_devices.c - which items of one report are one device, by the names that they use.
+ * report_devices.c - put the items of one report together to devices, by their names.
  *
- * An item with an RDMA device's name is labelled by it and its port. One without takes the label of an item
- * that has its port GUID, its interface or its PCI address as well; only what nobody names so is labelled by
- * these. (What is joined with the fabric is another matter: join.h.)
+ * An item with an RDMA device's name has that name and its port as label. An item without one takes the label
+ * of an item with the same port GUID, interface or PCI address; only without such an item its label is made
+ * of these. (The join with the fabric is separate: join.h.)
  */
 #include "topo/model/report_devices.h"
 
@@ -14,7 +14,7 @@
 #include "topo/base/order.h"
 #include "topo/base/search.h"
 
-/* A text by which other items can be found: the item whose label is theirs. */
+/* A text by which other items are found, with the item whose label they share. */
 struct alias {
     const char *text;
     uint32_t item;
@@ -41,7 +41,7 @@ static void add_alias(struct aliases *aliases, unsigned kind, uint32_t item, uns
         aliases->list[aliases->n++] = (struct alias){text, item, (uint8_t)kind, (uint8_t)rank};
 }
 
-/* The most telling items rank first: with name and port, with a name, with an interface. */
+/* Items with most information rank first: with name and port, with a name, with an interface. */
 static int find_aliases(const struct fab_report *report, struct aliases *aliases)
 {
     *aliases = (struct aliases){report, malloc(4 * (size_t)report->n_items * sizeof(struct alias) + 1), 0};
@@ -64,7 +64,7 @@ static int find_aliases(const struct fab_report *report, struct aliases *aliases
     return PMIXFAB_OK;
 }
 
-/* The first item that has the text that this one has of a kind; FAB_NONE. */
+/* Return the first item with the same text of a kind, or FAB_NONE. */
 static uint32_t alias_same_text(const struct aliases *aliases, uint32_t item, unsigned kind)
 {
     const char *text = fab_report_text(aliases->report, item, kind);
@@ -77,8 +77,10 @@ static uint32_t alias_same_text(const struct aliases *aliases, uint32_t item, un
     return at < aliases->n && found->kind == kind && strcmp(found->text, text) == 0 ? found->item : FAB_NONE;
 }
 
-/* The item under whose label this one goes; itself, if it has its own. Each step is to an item of a higher
- * rank, so there are three at most. */
+/*
+ * Return the item whose label this one has; itself, if it has its own. Each step leads to an item of a higher
+ * rank, so there are at most three.
+ */
 static uint32_t alias_bearer(const struct aliases *aliases, uint32_t item)
 {
     const struct fab_report *report = aliases->report;
@@ -116,7 +118,7 @@ static void write_label(const struct aliases *aliases, uint32_t item, char out[D
         snprintf(out, DEVICE_LABEL, "%s", text);
 }
 
-/* An item by the label that it goes under. */
+/* An item with its label. */
 struct labelled {
     const char *label;
     uint32_t item;
@@ -134,7 +136,7 @@ static int compare_said(const void *a, const void *b)
     return FAB_ORDER(x->device, y->device) ?: FAB_ORDER(x->kind, y->kind) ?: strcmp(x->text, y->text);
 }
 
-/* Sorted, each text once, and every device knows where its own begin. */
+/* Sort the texts, each once, and set the first text of each device. */
 static void order_said(struct devices *out, uint32_t n)
 {
     uint32_t kept = 0;

@@ -1,15 +1,15 @@
 /*
- * report_wire.c - a report as bytes: the whole, what leads from one to another, and how a host hands it over.
+ * report_wire.c - encode a whole report, a change, and a delivery of a host's report.
  *
- * Behind the head (frame.h) of
+ * After the head (frame.h):
  * - a report: length of the host's name u8 and the name; number of items u32; items. An item: source u8,
  *   number of facts u8; facts. A fact: kind u8, estimate u8, length u8, text. All in canonical order, so that
- *   equal reports are equal bytes.
- * - a change: digest of the one u64, of the other u64; number of items that went u32, their indices in the
- *   one, ascending, u16 each; number of items that came u32, and these. An item of which a fact changed has
- *   gone and come.
- * - a delivery: digest of the base u64, of the result u64; sources that failed u16, those of them that are
- *   unknown u16; length of the host's name u8 and the name; the body.
+ *   equal reports have equal bytes.
+ * - a change: digests of the old and the new report, u64 each; number of removed items u32, their indices in
+ *   the old one, ascending, u16 each; number of added items u32, and these. An item with a changed fact is
+ *   removed and added.
+ * - a delivery: digest of the base u64, of the result u64; failed sources u16, those of them that are unknown
+ *   u16; length of the host's name u8 and the name; the body.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@
 static const struct frame_kind report_kind = {
     {'f', 'a', 'b', 'h', 'o', 's', 't', '\n'}, 1, FAB_REPORT_MAX_SIZE, "the report of a host"};
 
-/* Frame what was appended behind room for its head. */
+/* Write the head of a frame into the room before the content. */
 static int wire_seal(const struct frame_kind *kind, struct fab_bytes *out, void **bytes, size_t *size)
 {
     if (out->failed || out->n > kind->max) {
@@ -99,12 +99,12 @@ static int wire_get_item(struct frame *in, struct fab_report *report, struct fab
     }
     if (rc != PMIXFAB_OK)
         return fab_fail(err, rc, "%s",
-                        rc == PMIXFAB_ERR_NOMEM ? "out of memory for a report of a host"
-                                                : "a report has too many items or facts");
+                        rc == PMIXFAB_ERR_NOMEM ? "out of memory for the report of a host"
+                                                : "the report has too many items or facts");
     return PMIXFAB_OK;
 }
 
-/* The name and the items. */
+/* Read the name and the items. */
 static int report_read_body(struct frame *in, struct fab_report *report, struct fab_err *err)
 {
     char host[FAB_HOST_MAX + 1] = "";
@@ -113,7 +113,7 @@ static int report_read_body(struct frame *in, struct fab_report *report, struct 
     uint64_t n = frame_get(in, 4);
 
     if (in->overrun || len > FAB_HOST_MAX || memchr(name, 0, len) != NULL)
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "the report does not say of which host it is");
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "the report does not name its host");
     memcpy(host, name, len);
     int rc = fab_report_host(report, host, err);
     for (uint64_t i = 0; rc == PMIXFAB_OK && i < n; i++)
@@ -141,7 +141,7 @@ int fab_report_decode(const void *bytes, size_t size, struct fab_report *report,
 static const struct frame_kind delta_kind = {
     {'f', 'a', 'b', 'd', 'e', 'l', 't', 'a'}, 1, FAB_REPORT_MAX_SIZE, "the change of a host's report"};
 
-/* Items that only one of the reports has: indices, ascending. */
+/* Indices of the items that only one of the reports has, ascending. */
 struct delta {
     uint32_t *gone, *came;
     uint32_t n_gone, n_came;
@@ -153,7 +153,7 @@ static void delta_free(struct delta *delta)
     free(delta->came);
 }
 
-/* Both are in one order, so one walk side by side finds them. */
+/* Both are in one order, so one parallel pass finds them. */
 static int delta_find(const struct fab_report *before, const struct fab_report *after, struct delta *delta)
 {
     uint32_t b = 0, a = 0;
@@ -223,7 +223,7 @@ static int append_kept(const struct fab_report *before, uint32_t from, uint32_t 
     return PMIXFAB_OK;
 }
 
-/* Everything but what went. */
+/* Copy the items that were not removed. */
 static int read_gone(const struct fab_report *before, struct frame *in, struct fab_report *after,
                      struct fab_err *err)
 {
@@ -235,7 +235,7 @@ static int read_gone(const struct fab_report *before, struct frame *in, struct f
         uint32_t gone = (uint32_t)frame_get(in, 2);
         if (in->overrun || gone < next || gone >= before->n_items)
             return fab_fail(err, PMIXFAB_ERR_CORRUPT,
-                            "%s: a change of the report takes away what is not there", before->host);
+                            "%s: the change removes an item that the report does not have", before->host);
         rc = append_kept(before, next, gone, after, err);
         next = gone + 1;
     }
@@ -248,12 +248,12 @@ static int read_came(struct frame *in, struct fab_report *after, struct fab_err 
     int rc = PMIXFAB_OK;
 
     if (in->overrun)
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "%s: a change of the report has no end", after->host);
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "%s: the change of the report has no end", after->host);
     for (uint64_t i = 0; rc == PMIXFAB_OK && i < n; i++)
         rc = wire_get_item(in, after, err);
     if (rc == PMIXFAB_OK && frame_left(in) > 0)
-        rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, "%s: %zu bytes of a change of the report belong to no item",
-                      after->host, frame_left(in));
+        rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, "%s: %zu bytes of the change belong to no item", after->host,
+                      frame_left(in));
     return rc;
 }
 
@@ -264,13 +264,13 @@ static int delta_apply(const struct fab_report *before, struct frame *in, struct
 
     if (base != fab_report_digest(before))
         return fab_fail(err, PMIXFAB_ERR_CONFLICT,
-                        "%s: the change is of another report than the one held: the whole is needed",
+                        "%s: the change is for another report than the stored one: send the whole report",
                         before->host);
     memcpy(after->host, before->host, sizeof(after->host));
     int rc = read_gone(before, in, after, err) ?: read_came(in, after, err) ?: fab_report_finish(after, err);
     if (rc == PMIXFAB_OK && fab_report_digest(after) != result)
-        rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, "%s: a change leads to another report than it says",
-                      before->host);
+        rc = fab_fail(err, PMIXFAB_ERR_CORRUPT,
+                      "%s: the result of the change has another digest than announced", before->host);
     return rc;
 }
 
@@ -281,7 +281,7 @@ int fab_report_apply(const struct fab_report *before, const void *bytes, size_t 
 
     fab_report_init(after);
     if (!before->finished)
-        return fab_fail(err, PMIXFAB_ERR_INVAL, "a change is applied to an unfinished report");
+        return fab_fail(err, PMIXFAB_ERR_INVAL, "the change is applied to an unfinished report");
     int rc = frame_open(&delta_kind, bytes, size, &in, err) ?: delta_apply(before, &in, after, err);
     if (rc != PMIXFAB_OK)
         fab_report_destroy(after);
@@ -293,7 +293,7 @@ int fab_report_apply(const struct fab_report *before, const void *bytes, size_t 
 static const struct frame_kind delivery_kind = {
     {'f', 'a', 'b', 'g', 'i', 'v', 'e', '\n'}, 2, FAB_DELIVERY_MAX, "the delivery of a host's report"};
 
-/* What is unknown has failed, and the subnet is no source of a report. */
+/* An unknown source has failed, and the subnet is not a source of a report. */
 static bool good_sources(uint32_t failed, uint32_t unknown)
 {
     const uint32_t all = (1u << FAB_SOURCES) - (1u << (FAB_FROM_SUBNET + 1));
@@ -330,13 +330,14 @@ static int read_delivery(struct frame *in, struct fab_delivery *out, struct fab_
     const void *host = frame_bytes(in, len);
 
     if (in->overrun || len > FAB_HOST_MAX || memchr(host, 0, len) != NULL || out->digest == 0)
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "a delivery does not say of which report it is");
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "the delivery does not name its host");
     if (!good_sources(out->failed, out->unknown))
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "a delivery names sources that there are not");
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "the delivery names sources that do not exist");
     memcpy(out->host, host, len);
     out->size = frame_left(in);
     if (out->size == 0 || out->size > FAB_REPORT_MAX_SIZE)
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "a delivery holds an impossible %zu bytes", out->size);
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "the delivery has an impossible body of %zu bytes",
+                        out->size);
     out->body = frame_bytes(in, out->size);
     return report_check_host(out->host, err);
 }
@@ -352,41 +353,42 @@ int fab_delivery_decode(const void *bytes, size_t size, struct fab_delivery *out
     return rc;
 }
 
-/* A change leads from what is held, and from nothing else. */
+/* A change applies to the stored report only. */
 static int check_base(const struct fab_delivery *delivery, const struct fab_report *held, struct fab_err *err)
 {
     if (held == NULL)
         return fab_fail(err, PMIXFAB_ERR_CONFLICT,
-                        "%s: a change came, but no report is held: the whole is needed", delivery->host);
+                        "%s: a change arrived, but no report is stored: send the whole report",
+                        delivery->host);
     uint64_t digest = fab_report_digest(held);
     if (digest == 0)
         return fab_fail(err, held->finished ? PMIXFAB_ERR_NOMEM : PMIXFAB_ERR_INVAL,
-                        "%s: the report held cannot be compared", delivery->host);
+                        "%s: cannot compare the stored report", delivery->host);
     if (digest != delivery->base)
         return fab_fail(err, PMIXFAB_ERR_CONFLICT,
-                        "%s: a change of report %016" PRIx64 " came, %016" PRIx64
-                        " is held: the whole is needed",
+                        "%s: a change of report %016" PRIx64 " arrived, but %016" PRIx64
+                        " is stored: send the whole report",
                         delivery->host, delivery->base, digest);
     return PMIXFAB_OK;
 }
 
-/* Is what came what was announced? */
+/* Check that the result is the announced one. */
 static int check_result(const struct fab_delivery *delivery, const struct fab_report *out,
                         struct fab_err *err)
 {
     if (strcmp(out->host, delivery->host) != 0)
-        return fab_fail(err, PMIXFAB_ERR_CONFLICT, "%s delivers a report of %s", delivery->host, out->host);
+        return fab_fail(err, PMIXFAB_ERR_CONFLICT, "%s delivers the report of %s", delivery->host, out->host);
     uint64_t digest = fab_report_digest(out);
     if (digest == 0)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "%s: out of memory for its report", delivery->host);
     if (digest != delivery->digest)
         return fab_fail(err, PMIXFAB_ERR_CONFLICT,
-                        "%s: the delivery leads to report %016" PRIx64 ", not to %016" PRIx64 " as it says",
+                        "%s: the delivery results in report %016" PRIx64 ", not in the announced %016" PRIx64,
                         delivery->host, digest, delivery->digest);
     return PMIXFAB_OK;
 }
 
-/* A source that the sender knows nothing of says what it said. */
+/* Keep the former items of a source that the sender does not have. */
 static int fill_unknown(const struct fab_delivery *delivery, const struct fab_report *held,
                         struct fab_report *out, struct fab_err *err)
 {
@@ -394,7 +396,8 @@ static int fill_unknown(const struct fab_delivery *delivery, const struct fab_re
 
     for (uint32_t i = 0; i < out->n_items; i++)
         if ((delivery->unknown >> out->items[i].source & 1) != 0)
-            return fab_fail(err, PMIXFAB_ERR_CORRUPT, "%s: the delivery says what it calls unknown: of %s",
+            return fab_fail(err, PMIXFAB_ERR_CORRUPT,
+                            "%s: the delivery contains facts of a source that it marks as unknown: %s",
                             delivery->host, fab_source_name(out->items[i].source));
     if (held == NULL || delivery->unknown == 0)
         return PMIXFAB_OK;
@@ -402,7 +405,7 @@ static int fill_unknown(const struct fab_delivery *delivery, const struct fab_re
         if ((delivery->unknown >> source & 1) != 0)
             rc = fab_report_merge_source(out, held, (enum fab_source)source);
     if (rc != PMIXFAB_OK)
-        return fab_fail(err, rc, "%s: what its failed probes said before does not fit into the report",
+        return fab_fail(err, rc, "%s: the former facts of its failed probes do not fit into the report",
                         delivery->host);
     return fab_report_finish(out, err);
 }

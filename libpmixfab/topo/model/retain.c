@@ -1,4 +1,4 @@
-/* retain.c - what a sweep does not see any more keeps its place. */
+/* retain.c - keep the places of things that a sweep no longer sees. */
 #include "topo/model/retain.h"
 
 #include <stdlib.h>
@@ -7,30 +7,30 @@
 #include "topo/base/radix.h"
 #include "topo/model/pairing.h"
 
-/* A keeping on its way. Arrays run over the elements of `before`. */
+/* A retention in progress. Arrays run over the elements of `before`. */
 struct retaining {
     const struct fab_inventory *before, *swept;
     struct fab_inventory *out;
-    uint32_t *there; /* the node of swept that it is, or of a switch what stands in its place; FAB_NONE */
-    uint32_t *was;   /* back: of each node of swept */
+    uint32_t *there;      /* its node in swept, or for a switch its replacement; FAB_NONE */
+    uint32_t *was;        /* the reverse, for each node of swept */
     struct pairing pairs; /* both */
-    uint8_t *kept;        /* nodes that are not seen, or without a cable: it keeps its place */
-    uint8_t *may;         /* ports of HCAs: it may keep its place */
-    uint8_t *cable;       /* ports: its cable stays, down */
-    uint8_t *anchor;      /* nodes: a kept switch from which something that is seen can be reached */
-    uint32_t *port;       /* the port of out that it became */
+    uint8_t *kept;        /* nodes that are not seen, or have no cable: the place is kept */
+    uint8_t *may;         /* ports of HCAs: the place may be kept */
+    uint8_t *cable;       /* ports: the cable stays, down */
+    uint8_t *anchor;      /* nodes: a kept switch from which a seen node can be reached */
+    uint32_t *port;       /* its port in out */
     uint32_t *away;       /* ports of HCAs whose place another cable has: a switch of swept, else FAB_NONE, */
-    uint8_t *num;         /* and its port where they are kept instead */
+    uint8_t *num;         /* and the port of that switch where they are kept instead */
     uint8_t subnet[FAB_MAX_SUBNETS];
 };
 
-/* Has this node of before no cable in swept? */
+/* Return whether this node of before has no cable in swept. */
 static bool retain_is_unseen(const struct retaining *k, uint32_t node)
 {
     return k->there[node] == FAB_NONE || !fab_node_is_cabled(k->swept, &k->swept->nodes[k->there[node]]);
 }
 
-/* ---- who is a candidate ---------------------------------------------------------------------------- */
+/* ---- candidates ------------------------------------------------------------------------------------ */
 
 static void match_nodes(struct retaining *k)
 {
@@ -43,14 +43,20 @@ static void match_nodes(struct retaining *k)
     }
 }
 
-/* now: the same GUID in swept, or NULL. Another kind of node in its place is no HCA that lacks a port. */
+/*
+ * now: the node with the same GUID in swept, or NULL. Another kind of node there is not an HCA that lacks a
+ * port.
+ */
 static bool is_same_hca(const struct fab_node *node, const struct fab_node *now)
 {
     return node->kind == FAB_HCA &&
            (now == NULL || (now->kind == FAB_HCA && now->num_ports == node->num_ports));
 }
 
-/* Had this port of such an HCA a cable to a switch, and has none now? now: the node's number in swept. */
+/*
+ * Return whether this port of an HCA had a cable to a switch and has none now. now: the node's number in
+ * swept.
+ */
 static bool is_lacking(const struct fab_inventory *before, uint32_t port, const struct fab_inventory *swept,
                        uint32_t now)
 {
@@ -102,7 +108,7 @@ static void drop_hca(struct retaining *k, uint32_t hca)
     k->kept[hca] = 0;
 }
 
-/* A port GUID that is another HCA's now, or at another port of its own: the port has moved. */
+/* Drop ports whose port GUID is now at another HCA, or at another port of their own: they have moved. */
 static int drop_moved_ports(struct retaining *k)
 {
     const struct fab_inventory *swept = k->swept, *before = k->before;
@@ -130,7 +136,7 @@ static int drop_moved_ports(struct retaining *k)
     return PMIXFAB_OK;
 }
 
-/* The HCA that was where this port of swept is now; FAB_NONE. */
+/* Return the HCA that was at the place of this port of swept; FAB_NONE. */
 static uint32_t hca_before(const struct retaining *k, uint32_t port)
 {
     uint32_t peer = k->swept->ports[port].peer;
@@ -139,7 +145,7 @@ static uint32_t hca_before(const struct retaining *k, uint32_t port)
     return at == FAB_NONE ? FAB_NONE : k->before->ports[at].node;
 }
 
-/* Of the candidates of this host the one that the new HCA most likely replaces; FAB_NONE. */
+/* Return the candidate of this host that the new HCA most likely replaces; FAB_NONE. */
 static uint32_t replaced_by(const struct retaining *k, const struct fab_node *new)
 {
     const char *host = fab_str(k->swept, new->host), *desc = fab_str(k->swept, new->desc);
@@ -157,7 +163,7 @@ static uint32_t replaced_by(const struct retaining *k, const struct fab_node *ne
     return first;
 }
 
-/* Each HCA of a new GUID ends the keeping of one that it may have taken the place of. */
+/* Each HCA with a new GUID ends the retention of one HCA that it may have replaced. */
 static void drop_replaced(struct retaining *k)
 {
     for (uint32_t s = 0; s < k->swept->n_nodes; s++) {
@@ -181,7 +187,10 @@ static void drop_replaced(struct retaining *k)
 
 /* ---- cables ---------------------------------------------------------------------------------------- */
 
-/* Can this end of an old cable have it still: is its node there and nothing else cabled to the port? */
+/*
+ * Return whether this end of an old cable is free: its node is present and nothing else is cabled to the
+ * port.
+ */
 static bool end_is_free(const struct retaining *k, uint32_t port)
 {
     const struct fab_port *end = &k->before->ports[port];
@@ -210,7 +219,7 @@ static void retain_cable(struct retaining *k, uint32_t port)
     k->cable[port] = k->cable[k->before->ports[port].peer] = 1;
 }
 
-/* An HCA that is not seen stays with a cable only. */
+/* An HCA that is not seen is kept only with a cable. */
 static void drop_cableless(struct retaining *k)
 {
     for (uint32_t b = 0; b < k->before->n_nodes; b++) {
@@ -223,7 +232,7 @@ static void drop_cableless(struct retaining *k)
     }
 }
 
-/* The candidates' cables. Switches that are not seen and carry one are kept. */
+/* Keep the candidates' cables, and the unseen switches at them. */
 static void retain_ports(struct retaining *k)
 {
     for (uint32_t p = 0; p < k->before->n_ports; p++) {
@@ -237,7 +246,7 @@ static void retain_ports(struct retaining *k)
     drop_cableless(k);
 }
 
-/* A kept switch's cables to what is there, and to other kept switches. HCAs' ports have been looked at. */
+/* Keep a kept switch's cables to present switches and to other kept ones. HCAs' ports are done already. */
 static void retain_switch_cables(struct retaining *k)
 {
     for (uint32_t p = 0; p < k->before->n_ports; p++) {
@@ -253,7 +262,7 @@ static void retain_switch_cables(struct retaining *k)
     }
 }
 
-/* From which kept switches can a switch be reached that is seen? */
+/* Find the kept switches from which a seen switch can be reached. */
 static void find_anchors(struct retaining *k)
 {
     for (bool more = true; more;) {
@@ -272,7 +281,7 @@ static void find_anchors(struct retaining *k)
     }
 }
 
-/* The neighbours, not seen either, of kept switches without an anchor. False: nothing to add. */
+/* Add the unseen neighbours of kept switches without an anchor. Return false if there is nothing to add. */
 static bool retain_between(struct retaining *k)
 {
     bool added = false;
@@ -284,7 +293,7 @@ static bool retain_between(struct retaining *k)
         uint32_t to = k->before->ports[port->peer].node;
         if (k->there[to] != FAB_NONE || k->kept[to])
             continue;
-        k->kept[to] = 2; /* looked at from the next round on */
+        k->kept[to] = 2; /* handled from the next round on */
         added = true;
     }
     for (uint32_t b = 0; b < k->before->n_nodes; b++)
@@ -306,9 +315,11 @@ static void drop_unanchored(struct retaining *k)
     drop_cableless(k);
 }
 
-/* ---- ports whose place another cable has ----------------------------------------------------------- */
+/*
+ * ---- ports whose place is taken -------------------------------------------------------------------------
+ */
 
-/* Which ports of each switch of swept are used: a bit each. */
+/* Used ports of each switch of swept: one bit each. */
 typedef uint8_t used_ports[32];
 
 static bool is_used(const used_ports used, unsigned num)
@@ -321,7 +332,7 @@ static void used_ports_set(used_ports used, unsigned num)
     used[num / 8] |= (uint8_t)(1u << num % 8);
 }
 
-/* Those that are listed, and those where a cable stays. */
+/* Collect the listed ports, and those where a cable stays. */
 static used_ports *list_used(const struct retaining *k)
 {
     used_ports *used = calloc((size_t)k->swept->n_nodes + 1, sizeof(*used));
@@ -335,7 +346,7 @@ static used_ports *list_used(const struct retaining *k)
     return used;
 }
 
-/* The place that the HCA which is in this port's place has left. */
+/* Try the former place of the HCA that is in this port's place. */
 static bool find_left(struct retaining *k, used_ports *used, uint32_t p)
 {
     uint32_t at = pairing_port_after(&k->pairs, k->before->ports[p].peer);
@@ -356,7 +367,7 @@ static bool find_left(struct retaining *k, used_ports *used, uint32_t p)
     return true;
 }
 
-/* Its own port of this switch, else the first one that nobody uses. */
+/* Try the same port number of this switch, else the first unused port. */
 static bool find_beside(struct retaining *k, used_ports *used, uint32_t p, uint32_t sw)
 {
     const unsigned own = k->before->ports[k->before->ports[p].peer].num, n = k->swept->nodes[sw].num_ports;
@@ -370,7 +381,9 @@ static bool find_beside(struct retaining *k, used_ports *used, uint32_t p, uint3
     return true;
 }
 
-/* The switch of swept where it can be: its own, or the one to which the cables of its own lead now. */
+/*
+ * Return the switch of swept where it can be: its own, or the one to which most cables of its own lead now.
+ */
 static uint32_t find_switch(const struct retaining *k, uint32_t p)
 {
     const uint32_t own = k->before->ports[k->before->ports[p].peer].node;
@@ -378,8 +391,10 @@ static uint32_t find_switch(const struct retaining *k, uint32_t p)
     return sw == FAB_NONE || k->swept->nodes[sw].kind != FAB_SWITCH ? FAB_NONE : sw;
 }
 
-/* The ports that may stay, and whose switch is there but has no room for them where they were. After all
- * others: cable is set for them, and not for the port where they were. PMIXFAB_ERR_NOMEM. */
+/*
+ * Find other places for ports that may stay, whose switch is present but has no room at their old place. Run
+ * after all others: cable is set for them, and not for the old place. PMIXFAB_ERR_NOMEM.
+ */
 static int retain_elsewhere(struct retaining *k)
 {
     used_ports *used = NULL;
@@ -404,7 +419,7 @@ static int retain_elsewhere(struct retaining *k)
 
 /* ---- writing --------------------------------------------------------------------------------------- */
 
-/* Which subnet of swept each of before's is: by a switch that stands in both, else by its prefix. */
+/* Find the subnet of swept for each one of before: by a switch in both, else by prefix. */
 static void retain_match_subnets(struct retaining *k)
 {
     const struct fab_inventory *before = k->before, *swept = k->swept;
@@ -431,7 +446,7 @@ static int copy_text(const struct retaining *k, uint32_t *offset)
     return *offset == FAB_NONE ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
 }
 
-/* *number is its number in out. */
+/* *number becomes its number in out. */
 static int retain_add_node(struct retaining *k, uint32_t b, uint32_t *number)
 {
     struct fab_node node = k->before->nodes[b];
@@ -445,14 +460,14 @@ static int retain_add_node(struct retaining *k, uint32_t b, uint32_t *number)
     return rc == PMIXFAB_OK ? fab_inventory_add_node(k->out, &node, number) : rc;
 }
 
-/* Is it a port of an HCA that is seen? */
+/* Return whether it is a port of an HCA that is seen. */
 static bool is_alone(const struct retaining *k, uint32_t p)
 {
     const uint32_t node = k->before->ports[p].node;
     return k->before->nodes[node].kind == FAB_HCA && !k->kept[node];
 }
 
-/* A port of `before`, down, at node `number` of out: in place of one without a cable, or new. */
+/* Add a port of `before`, down, to node `number` of out: in place of one without a cable, or new. */
 static int retain_add_port(struct retaining *k, uint32_t p, uint32_t number)
 {
     struct fab_port port = k->before->ports[p];
@@ -465,7 +480,7 @@ static int retain_add_port(struct retaining *k, uint32_t p, uint32_t number)
     if (same == FAB_NONE)
         return fab_inventory_add_port(k->out, &port, &k->port[p]);
     k->port[p] = same;
-    if (k->out->ports[same].state == FAB_PORT_DISABLED) /* which is why */
+    if (k->out->ports[same].state == FAB_PORT_DISABLED) /* this is the reason */
         port.state = FAB_PORT_DISABLED;
     k->out->ports[same] = port;
     return PMIXFAB_OK;
@@ -481,7 +496,7 @@ static int retain_write_ports(struct retaining *k, uint32_t b, uint32_t number)
     return rc;
 }
 
-/* The cable of a port that stays elsewhere. */
+/* Add the cable of a port that is kept at another place. */
 static int link_away(struct retaining *k, uint32_t p)
 {
     const struct fab_port *port = &k->before->ports[p];
@@ -497,11 +512,11 @@ static int link_away(struct retaining *k, uint32_t p)
     return rc == PMIXFAB_OK ? fab_inventory_link(k->out, k->port[p], number) : rc;
 }
 
-/* What was chosen, into out, which is a copy of swept; unfinished afterwards. */
+/* Write the selection into out, a copy of swept, which is unfinished afterwards. */
 static int retain_write(struct retaining *k)
 {
     int rc = PMIXFAB_OK;
-    k->out->finished = false; /* nodes and ports of swept stand in front, at their places */
+    k->out->finished = false; /* nodes and ports of swept come first, at their places */
     retain_match_subnets(k);
     for (uint32_t b = 0; b < k->before->n_nodes && rc == PMIXFAB_OK; b++) {
         uint32_t number = k->there[b];
@@ -518,7 +533,9 @@ static int retain_write(struct retaining *k)
     return rc;
 }
 
-/* ---- all ------------------------------------------------------------------------------------------- */
+/*
+ * ---- the whole retention ---------------------------------------------------------------------------------
+ */
 
 static int retain_choose(struct retaining *k)
 {
@@ -534,7 +551,7 @@ static int retain_choose(struct retaining *k)
     return retain_elsewhere(k);
 }
 
-/* Two pieces of memory: there and kept. */
+/* Allocate two pieces of memory, at there and kept. */
 static int retain_prepare(struct retaining *k)
 {
     const size_t nodes = (size_t)k->before->n_nodes + 1, ports = (size_t)k->before->n_ports + 1;
@@ -566,7 +583,7 @@ int fab_retain(const struct fab_inventory *before, const struct fab_inventory *s
     if (rc == PMIXFAB_OK) {
         match_nodes(&k);
         if (find_candidates(&k, may, cbdata) > 0) {
-            pairing_switches(&k.pairs); /* as it will be told */
+            pairing_switches(&k.pairs); /* as in the correlation */
             rc = drop_moved_ports(&k) ?: retain_choose(&k) ?: retain_write(&k)
                  ?: fab_inventory_finish(out, err);
         }

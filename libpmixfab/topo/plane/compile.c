@@ -1,9 +1,9 @@
 /*
- * compile.c - one computed plane, written as a snapshot.
+ * compile.c - write one computed plane as a snapshot.
  *
- * A text that is new shifts those behind it, and with them every fact that points at one: of a small change
- * the whole snapshot would be other bytes, and all of it be written. So strings keep the places that they had
- * in the last snapshot. It is a guess where one stood, and it is looked whether it stands there.
+ * A new text would shift the texts after it, and change every fact that points at one of them: a small change
+ * would change most of the snapshot's bytes. So strings keep their places from the last snapshot. A place is
+ * guessed, and the string there is compared.
  */
 #include "topo/plane/compile.h"
 
@@ -21,14 +21,14 @@ struct snap_build {
     const struct fab_costs *costs;
     const struct fab_geometry *geometry;
     const struct fab_groups *groups;
-    const struct fab_details *details; /* NULL: nothing is known */
-    const struct pmixfab *before; /* the plane's last snapshot, NULL: none, or its strings are not kept */
-    uint32_t *was;                /* each device's index in there, FAB_NONE; NULL with it */
+    const struct fab_details *details; /* NULL: no facts */
+    const struct pmixfab *before; /* the plane's last snapshot; NULL: none, or its strings are not kept */
+    uint32_t *was;                /* the index there of each device; FAB_NONE; NULL without `before` */
     struct snap_meta meta;
     struct snap_entry table[SNAP_SECTIONS];
-    char *bytes;                /* everything but the strings */
-    struct fab_strings strings; /* they come last, so they may grow while the rest is written */
-    uint32_t *end_of_port;      /* per port of the inventory: what a cable end there is, FAB_NONE nothing */
+    char *bytes;                /* everything except the strings */
+    struct fab_strings strings; /* they come last, so they can grow while the rest is written */
+    uint32_t *end_of_port; /* per port of the inventory: the kind of the cable's end; FAB_NONE: no cable */
 };
 
 static inline void *compile_section(struct snap_build *b, enum snap_section which)
@@ -38,7 +38,7 @@ static inline void *compile_section(struct snap_build *b, enum snap_section whic
 
 /* ---- strings of the last snapshot ------------------------------------------------------------------ */
 
-/* Find `was`; memory alone can be missing. */
+/* Find `was`; the only error is missing memory. */
 static int compile_find_reusable(struct snap_build *b)
 {
     const struct pmixfab *before = b->before;
@@ -53,13 +53,15 @@ static int compile_find_reusable(struct snap_build *b)
     for (uint32_t i = 0; i < plane->n_devices; i++) {
         uint64_t guid = plane->inv->ports[plane->devices[i].port].guid;
         bool here = next < before->meta->n_devices && before->devices[next].port_guid == guid;
-        b->was[i] = here ? next : fab_reader_port(before, guid); /* mostly the order is the same */
+        b->was[i] = here ? next : fab_reader_port(before, guid); /* mostly the order is unchanged */
         next = b->was[i] == FAB_NONE ? next : b->was[i] + 1;
     }
     return PMIXFAB_OK;
 }
 
-/* Where the name of a device, of its host, of a switch stood; 0: nobody knows. *at: where to go on looking.
+/*
+ * Return the former place of the name of a device, its host or a switch; 0: unknown. *at: start of the next
+ * search.
  */
 static uint32_t compile_reuse_device(const struct snap_build *b, uint32_t device)
 {
@@ -86,7 +88,7 @@ static uint32_t compile_reuse_switch(const struct snap_build *b, uint64_t guid, 
     return before->switches[*at].name;
 }
 
-/* The facts of a device there; *n of them. */
+/* Return the device's *n facts of that snapshot. */
 static const struct snap_fact *compile_reuse_facts(const struct snap_build *b, uint32_t device, uint32_t *n)
 {
     *n = 0;
@@ -99,9 +101,9 @@ static const struct snap_fact *compile_reuse_facts(const struct snap_build *b, u
 
 /* ---- groups, units, rails -------------------------------------------------------------------------- */
 
-#define NEAR 2 /* groups that may have come or gone at one place */
+#define NEAR 2 /* groups that may have been added or removed at one place */
 
-/* Where a name stood that is made up of a number. *at: where to go on looking. */
+/* Return the former place of a name made of a number. *at: start of the next search. */
 static uint32_t compile_reuse_group(const struct snap_build *b, const char *name, uint32_t *at)
 {
     const struct pmixfab *before = b->before;
@@ -116,7 +118,7 @@ static uint32_t compile_reuse_group(const struct snap_build *b, const char *name
     return 0;
 }
 
-/* Names of leaves and hosts stand where those do. */
+/* Write names of groups; those of leaves and hosts are in the pool already. */
 static void write_group_names(struct snap_build *b)
 {
     const struct snap_switch *switches = compile_section(b, SNAP_SWITCHES);
@@ -136,7 +138,7 @@ static void write_group_names(struct snap_build *b)
     }
 }
 
-/* Names of groups, units and rails; hosts and switches are written. */
+/* Write names of groups, units and rails, after hosts and switches. */
 static void compile_write_groups(struct snap_build *b)
 {
     const struct fab_units *units = &b->geometry->units;
@@ -153,7 +155,7 @@ static void compile_write_groups(struct snap_build *b)
                                         units->label[units->strays[i].unit]};
 }
 
-/* ---- what the hosts say of their devices ----------------------------------------------------------- */
+/* ---- facts of devices -------------------------------------------------------------------------------- */
 
 static bool known_place(const struct fab_locality *place)
 {
@@ -173,7 +175,7 @@ static void compile_count_facts(struct snap_build *b)
         facts += details->first[port + 1] - details->first[port];
         if (known_place(&details->places[port]))
             b->meta.n_places = b->plane->n_devices;
-        if (details->seen[port] == 0) /* of nobody, so why is it here? */
+        if (details->seen[port] == 0) /* seen by no source: an error */
             b->strings.error = PMIXFAB_ERR_INVAL;
     }
     if (facts > UINT32_MAX)
@@ -181,12 +183,12 @@ static void compile_count_facts(struct snap_build *b)
     b->meta.n_facts = (uint32_t)facts;
 }
 
-/* Where the text of fact number `at` of a device stood in the last snapshot, perhaps; 0: nobody knows. */
+/* Guess the former place of the text of fact number `at` of a device; 0: unknown. */
 static uint32_t past_text(const struct snap_build *b, uint32_t device, uint32_t at, uint8_t kind)
 {
     uint32_t n;
     const struct snap_fact *past = compile_reuse_facts(b, device, &n);
-    if (at < n && past[at].kind == kind) /* mostly it has as many as it had */
+    if (at < n && past[at].kind == kind) /* mostly the number of its facts is unchanged */
         return past[at].text;
     for (uint32_t f = 0; f < n; f++)
         if (past[f].kind == kind)
@@ -205,7 +207,7 @@ static void compile_write_facts(struct snap_build *b)
         places[i] = details->places[b->plane->devices[i].port];
     if (b->meta.n_facts == 0)
         return;
-    /* A text stands once in the details, so its place there says where it went; 0: nowhere yet. */
+    /* A text is in the details once, so its offset there finds the written one; 0: not written yet. */
     uint32_t *known = calloc(details != NULL ? details->pool_size : 1, sizeof(*known));
     if (known == NULL)
         b->strings.error = PMIXFAB_ERR_NOMEM;
@@ -243,7 +245,7 @@ static uint32_t intern(struct snap_build *b, uint32_t past, const char *text)
     return fab_strings_take(&b->strings, past, text);
 }
 
-/* A port that is not active carries no traffic: whoever places jobs must not count on it. */
+/* A port that is not active carries no traffic: jobs must not be placed on it. */
 static uint8_t compile_port_state(const struct fab_port *port)
 {
     switch (port->state) {
@@ -304,8 +306,7 @@ static void write_hosts(struct snap_build *b)
     }
 }
 
-/* Devices of a host are neighbours, so a host is counted once on a switch if the switch remembers the last.
- */
+/* Devices of a host are neighbours, so a host is counted once on a switch that remembers the last host. */
 static int write_switches(struct snap_build *b)
 {
     const struct fab_inventory *inv = b->plane->inv;
@@ -336,7 +337,10 @@ static int write_switches(struct snap_build *b)
     return PMIXFAB_OK;
 }
 
-/* The inventory's ports are in the order of their nodes' GUIDs, so others come out ascending. */
+/*
+ * The inventory's ports are in the order of their nodes' GUIDs, so the other nodes are written in ascending
+ * order.
+ */
 static int find_ends(struct snap_build *b)
 {
     const struct fab_plane *plane = b->plane;
@@ -404,7 +408,7 @@ static void write_links(struct snap_build *b)
     }
 }
 
-/* Devices by GUID, those of one in their order. */
+/* Write devices by GUID; devices of one GUID stay in order. */
 static int write_index(struct snap_build *b, enum snap_section which)
 {
     const struct snap_device *devices = compile_section(b, SNAP_DEVICES);
@@ -423,7 +427,7 @@ static int write_index(struct snap_build *b, enum snap_section which)
     return PMIXFAB_OK;
 }
 
-/* memcpy that allows the null pointer of an empty array. */
+/* memcpy() that accepts the null pointer of an empty array. */
 static void copy_elements(void *to, const void *from, size_t size)
 {
     if (size > 0)
@@ -501,7 +505,7 @@ static int write_sections(struct snap_build *b)
 
     if (rc != 0)
         return rc;
-    /* With room for the strings that were there, so that it need not be moved when they are appended. */
+    /* Include room for the former strings, so that the memory need not move when they are appended. */
     b->bytes = calloc(1, size + (b->before == NULL ? 0 : b->before->meta->string_bytes + (size_t)4096));
     if (b->bytes == NULL)
         return PMIXFAB_ERR_NOMEM;
@@ -518,7 +522,7 @@ static int write_sections(struct snap_build *b)
     return write_index(b, SNAP_BY_NODE) ?: write_index(b, SNAP_BY_PORT) ?: b->strings.error;
 }
 
-/* Now that the strings are known: append them, and write what stands in front. */
+/* Once the strings are complete, append them and write the parts at the front. */
 static int compile_complete(struct snap_build *b, const struct fab_snapshot_meta *given, size_t *size)
 {
     uint64_t total;
@@ -549,7 +553,7 @@ static int compile_complete(struct snap_build *b, const struct fab_snapshot_meta
     return PMIXFAB_OK;
 }
 
-/* before: the strings stand where they stood in there. *untidy: too many of those are of no use. */
+/* before: its strings keep their places. *untidy: too many of those are unused. */
 static int compile_all_sections(const struct fab_snapshot_meta *meta, const struct pmixfab *before,
                                 struct snap_build *b, size_t *size, bool *untidy)
 {

@@ -1,6 +1,6 @@
 /*
- * compile.h - one computed plane becomes a snapshot. The room compile writes what the room snapshot reads,
- * with the strings of the plane's last snapshot where they stood.
+ * compile.h - write one computed plane as a snapshot. The room compile writes the snapshots that the room
+ * snapshot reads; strings keep their places from the plane's last snapshot.
  */
 #ifndef FAB_TOPO_PLANE_COMPILE_H
 #define FAB_TOPO_PLANE_COMPILE_H
@@ -18,15 +18,14 @@ struct fab_snapshot_meta {
     uint32_t is_default;
     const char *name; /* 1 to 63 of A-Z a-z 0-9 . _ - and no leading dot: it is the file's name, too */
     const char *vendor, *identifier; /* NULL: empty */
-    const struct pmixfab *before;    /* the plane's last snapshot, which is built from; NULL: from nothing */
+    const struct pmixfab *before;    /* the plane's last snapshot, which is reused; NULL: none */
 };
 
 /*
- * Build into memory of its own; free(*bytes). Everything but the places of strings is the same whatever was
- * before: those that stood in `before` stand where they stood, so that a small change is a change of few
- * bytes, and what says the same as `before` has the same bytes. details: what the hosts say of the
- * inventory's ports; NULL: nothing is known beside what the subnet shows. PMIXFAB_ERR_INVAL for another null
- * argument, a name that is none, parts that do not belong together.
+ * Build into new memory; free *bytes with free(). Except for the places of strings the result does not depend
+ * on `before`. Strings of `before` keep their places, so that a small change changes few bytes, and an
+ * unchanged plane has the same bytes. details: the facts of the inventory's ports; NULL: only the subnet is
+ * known. PMIXFAB_ERR_INVAL: another null argument, an invalid name, or parts that do not belong together.
  */
 int fab_snapshot_build(const struct fab_plane *plane, const struct fab_costs *costs,
                        const struct fab_geometry *geometry, const struct fab_groups *groups,

@@ -1,16 +1,16 @@
 /*
- * cost.c - the compact form of a plane's costs: a row for each edge switch, and the shortest paths between
- * them.
+ * cost.c - compute the compact form of a plane's costs: a row for each edge switch, and the shortest paths
+ * between them.
  *
- * By the links that cost least, which are all links in most fabrics: breadth-first search from up to 512 edge
- * switches at once. Bit s of a switch's vector says that source s has reached it. A level is one pass over
- * the switches, each gathering its neighbours' vectors.
+ * With the cheapest links only, which in most fabrics are all links: breadth-first search from up to 512 edge
+ * switches at once. Bit s of a switch's vector means that source s has reached it. A level is one pass over
+ * the switches; each of them gathers its neighbours' vectors.
  *
- * Where links cost different amounts, each switch holds its distances to a block of sources, a vector lane a
- * source. They begin as those by the cheapest links alone, which are nearly right where few links are dearer.
- * A switch whose distances can make others smaller offers them to its neighbours, until nothing becomes
- * smaller. The switches are gone through forwards and backwards in turn; in a real fabric four to eight
- * passes do, whatever the costs are.
+ * If links have different costs, each switch holds its distances to a block of sources, one vector lane for
+ * each source. The distances start as those of the cheapest links alone, which are nearly right if few links
+ * are more expensive. A switch whose distances can reduce others offers them to its neighbours, until no
+ * distance is reduced. Passes alternate between forward and backward order; in a real fabric four to eight
+ * passes are enough for any costs.
  */
 #include "topo/plane/cost.h"
 
@@ -33,19 +33,19 @@ struct search {
     uint32_t n_blocks; /* taken by the threads one after the other */
     uint16_t *dist;    /* n_edges x n_edges */
     uint16_t step;     /* cost of the cheapest link */
-    bool mixed;        /* others cost more */
+    bool mixed;        /* other links cost more */
     atomic_uint next_block;
     void **workspace; /* per thread */
 };
 
-/* Where distances from a block of sources are written: a row for each switch that has one. */
+/* Where distances from a block of sources are written: a row for each switch with one. */
 struct rows {
     uint16_t *cells; /* all ones at first */
     size_t stride;
     const uint32_t *row_of; /* per switch: its row or FAB_NONE; NULL: each has its own */
 };
 
-/* ---- by the cheapest links alone ------------------------------------------------------------------- */
+/* ---- with the cheapest links only ------------------------------------------------------------------- */
 
 #define WORDS (SEARCH_BITS / 64)
 
@@ -63,9 +63,9 @@ static size_t bfs_space_size(const struct search *search)
 }
 
 /*
- * row[s] = value where bit s is set. Each place is written once and holds all ones before, so that an AND
- * does it. Only the last block of a row may end inside a vector; it goes lane by lane, for what lies behind
- * belongs to another block.
+ * Set row[s] = value for each set bit s. Each place is written once and starts as all ones, so an AND is
+ * enough. Only the last block of a row may end inside a vector; that is written lane by lane, because the
+ * following values belong to another block.
  */
 static FAB_ALWAYS_INLINE void bfs_mark(uint16_t *row, uint32_t width, const uint64_t *words, uint16_t value)
 {
@@ -100,7 +100,9 @@ static FAB_ALWAYS_INLINE uint32_t row_of(const struct rows *rows, uint32_t v)
     return rows->row_of == NULL ? v : rows->row_of[v];
 }
 
-/* One level for every switch that some source has not reached yet. Returns whether anything was reached. */
+/*
+ * Run one level for every switch that some source has not reached yet. Return whether anything was reached.
+ */
 static FAB_ALWAYS_INLINE bool bfs_level(const struct search *search, const struct bfs_space *sp,
                                         const bits *full, const struct rows *rows, uint32_t width,
                                         uint16_t value)
@@ -131,7 +133,7 @@ static FAB_ALWAYS_INLINE bool bfs_level(const struct search *search, const struc
     return reached;
 }
 
-/* Switches that are missing are reached, but nothing goes on from there. */
+/* Stop at missing switches: they are reached, but no path continues there. */
 static void stop_at_missing(const struct fab_plane *plane, bits *front)
 {
     for (uint32_t v = 0; v < plane->n_switches; v++)
@@ -170,7 +172,7 @@ static FAB_ALWAYS_INLINE void bfs_block(const struct search *search, void *space
     }
 }
 
-/* ---- by links of any costs ------------------------------------------------------------------------- */
+/* ---- with links of different costs ----------------------------------------------------------------- */
 
 typedef uint16_t lanes __attribute__((vector_size(64)));
 #define LANES 32
@@ -178,7 +180,7 @@ typedef uint16_t lanes __attribute__((vector_size(64)));
 struct mixed_space {
     void *cheapest; /* of bfs_block() */
     lanes *dist;    /* per switch, `chunks` of them */
-    uint8_t *dirty; /* per switch: has something to offer */
+    uint8_t *dirty; /* per switch: it has distances to offer */
     uint32_t chunks;
 };
 
@@ -193,8 +195,10 @@ static size_t mixed_space_size(const struct search *search)
     return bfs_space_size(search) + vectors * sizeof(lanes) + search->plane->n_switches;
 }
 
-/* to = min(to, from + cost). All ones: not reached; sums end there, too, or, where `reach` says that both
- * must be told apart, at FAB_COST_MAX. Returns whether anything became smaller. */
+/*
+ * to = min(to, from + cost). All ones: not reached. Sums saturate there or, if `reach` requires a
+ * distinction, at FAB_COST_MAX. Return whether any distance was reduced.
+ */
 static FAB_ALWAYS_INLINE bool lanes_relax(lanes *to, const lanes *from, uint32_t chunks, uint16_t cost,
                                           bool reach)
 {
@@ -225,7 +229,7 @@ static FAB_ALWAYS_INLINE bool weighted_pass(const struct search *search, struct 
         if (!sp->dirty[v])
             continue;
         sp->dirty[v] = 0;
-        if (plane->switches[v].missing) /* reached, but nothing goes on from here */
+        if (plane->switches[v].missing) /* reached, but no path continues here */
             continue;
         busy = true;
         const struct fab_edge *adj = plane->adj + plane->switches[v].adj_first;
@@ -238,7 +242,7 @@ static FAB_ALWAYS_INLINE bool weighted_pass(const struct search *search, struct 
     return busy;
 }
 
-/* Only a dearer link can give less than the cheapest ones gave: begin with the ends of those. */
+/* Only a more expensive link can reduce the distances of the cheapest ones: start at the ends of those. */
 static void begin_at_dearer(const struct search *search, struct mixed_space *sp)
 {
     const struct fab_plane *plane = search->plane;
@@ -250,7 +254,7 @@ static void begin_at_dearer(const struct search *search, struct mixed_space *sp)
     }
 }
 
-/* A source that is missing reaches its neighbours, once. */
+/* Let a missing source reach its neighbours, once. */
 static void leave_missing(const struct search *search, struct mixed_space *sp, uint32_t v, uint32_t s)
 {
     const struct fab_vertex *from = &search->plane->switches[v];
@@ -282,7 +286,7 @@ static FAB_ALWAYS_INLINE void weighted_block(const struct search *search, void *
     for (bool forwards = true, busy = true; busy; forwards = !forwards)
         busy =
             reach ? weighted_pass(search, &sp, forwards, true) : weighted_pass(search, &sp, forwards, false);
-    /* A plane is connected: what is still at all ones is too far, unless switches are missing. */
+    /* A plane is connected: a distance of all ones is too far, unless switches are missing. */
     for (uint32_t e = 0; e < search->n_edges; e++) {
         uint16_t *row = search->dist + (size_t)e * search->n_edges + first;
         memcpy(row, sp.dist + (size_t)search->sources[e] * sp.chunks, width * sizeof(uint16_t));
@@ -302,8 +306,8 @@ static void *alloc_vectors(size_t size)
 }
 
 /*
- * Give every device its row in dist: the switches with devices in the order in which the devices first name
- * them (so that devices side by side use rows side by side), then a row for each device without a switch.
+ * Give every device its row in dist: first the switches with devices, in the order in which the devices name
+ * them (so that adjacent devices use adjacent rows), then one row for each device without a switch.
  */
 static uint32_t number_edges(const struct fab_plane *plane, struct fab_costs *costs, uint32_t *edge_of,
                              uint32_t *sources, uint32_t *n_edges)
@@ -330,8 +334,8 @@ static uint32_t number_edges(const struct fab_plane *plane, struct fab_costs *co
 }
 
 /*
- * Devices without a switch: each has a row of its own, and the cost of the cable between two stands in dist
- * itself, so that it counts once. Rows from n_searched on; nothing else reaches them.
+ * Give devices without a switch their rows: each has its own, and the cost of the cable between two is in
+ * dist itself, so that it counts once. These rows start at n_searched; no other device reaches them.
  */
 static void add_private_edges(const struct fab_plane *plane, struct fab_costs *costs, uint32_t n_searched)
 {
@@ -357,7 +361,7 @@ static void add_private_edges(const struct fab_plane *plane, struct fab_costs *c
     }
 }
 
-/* One edge for all: 65535 within it, so that 10,000 of them do not make 100,000,000 cells. */
+/* Use one edge for all devices: 65535 within it, so that 10,000 of them do not need 100,000,000 cells. */
 static int share_edge(const struct fab_plane *plane, struct fab_costs *costs)
 {
     costs->dist = alloc_vectors(sizeof(*costs->dist));
@@ -374,7 +378,7 @@ static int share_edge(const struct fab_plane *plane, struct fab_costs *costs)
     return PMIXFAB_OK;
 }
 
-/* What the cheapest link between switches costs, and whether others cost more. */
+/* Find the cost of the cheapest link between switches, and whether others cost more. */
 static void find_cheapest(struct search *search)
 {
     const struct fab_plane *plane = search->plane;
@@ -394,7 +398,7 @@ static uint32_t block_width(const struct search *search, unsigned threads, uint3
     return (width + 63) / 64 * 64;
 }
 
-/* One block at a time until none is left. */
+/* Search one block at a time until none is left. */
 static FAB_ALWAYS_INLINE void search_blocks(void *job, unsigned thread)
 {
     struct search *search = job;
@@ -440,11 +444,11 @@ static void run_search(struct search *search, unsigned threads)
     fab_cost_run(threads, work, search);
 }
 
-/* Distances between the first search->n_edges edges into a dense n_edges x n_edges array. */
+/* Compute the distances between the first search->n_edges edges into a dense n_edges x n_edges array. */
 static int search_all(struct search *search, unsigned asked)
 {
     find_cheapest(search);
-    /* A thread takes longer to start than a small search takes. */
+    /* Starting a thread takes longer than a small search. */
     unsigned threads = fab_cost_threads(asked, search->n_edges / (search->mixed ? 64 : SEARCH_BITS));
     search->width = block_width(search, threads, SEARCH_BITS);
     search->n_blocks = (search->n_edges + search->width - 1) / search->width;
@@ -485,7 +489,7 @@ int fab_costs_compute(const struct fab_plane *plane, unsigned threads, struct fa
         goto cleanup;
     }
     uint32_t n_edges, n_searched = number_edges(plane, out, edge_of, sources, &n_edges);
-    /* A plane is connected: it has switches, or else one or two devices, never devices of both sorts. */
+    /* A plane is connected: it has switches, or one or two devices, never devices of both kinds. */
     if (n_searched != 0 && n_edges != n_searched) {
         rc = PMIXFAB_ERR_CONFLICT;
         goto cleanup;

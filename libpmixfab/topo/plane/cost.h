@@ -1,6 +1,6 @@
 /*
- * cost.h - costs between devices: the arrays of cost_view.h, computed. The shortest paths are searched on as
- * many threads and with as wide vectors as there are.
+ * cost.h - compute the costs between devices: the arrays of cost_view.h. The shortest paths are searched with
+ * all available threads and the widest vectors.
  */
 #ifndef FAB_TOPO_PLANE_COST_H
 #define FAB_TOPO_PLANE_COST_H
@@ -14,7 +14,7 @@ struct fab_costs {
     uint16_t *access, *dist;
 };
 
-/* Compute the compact form; threads 0: as many as the process may run on. */
+/* Compute the compact form; threads 0: as many as processors the process may run on. */
 int fab_costs_compute(const struct fab_plane *plane, unsigned threads, struct fab_costs *out);
 void fab_costs_destroy(struct fab_costs *costs);
 

@@ -1,12 +1,12 @@
 /*
- * dragonfly.c - recognises dragonflies: groups of at least three routers, each group cabled all to
- * all, and cables between all pairs of groups.
+ * dragonfly.c - recognise dragonflies: groups of at least three routers, each group cabled all to all, and
+ * cables between all pairs of groups.
  *
- * Two routers of one group share the rest of the group as neighbours; two routers joined by a global cable
- * share few or none. So the cables whose ends share many neighbours draw the groups, and counting checks
- * them. In small groups with many global cables that is not clear everywhere. There, the groups that are
- * clear are settled first, and their routers taken out; without them, others become clear. Pulled cables are
- * allowed for, so that they do not move anybody's coordinates.
+ * Two routers of one group have the rest of the group as common neighbours; two routers joined by a global
+ * cable have few or none. So the cables whose ends have many common neighbours form the groups, and counting
+ * verifies them. In small groups with many global cables this is not clear everywhere. Then the clear groups
+ * are formed first and their routers removed; this makes other groups clear. Some pulled cables are
+ * tolerated, so that they do not change coordinates.
  */
 #include <string.h>
 
@@ -16,14 +16,14 @@
 struct hunt {
     const struct fab_plane *plane;
     uint32_t *back;   /* per cable: the same cable seen from its other end */
-    uint32_t *common; /* per cable: how many neighbours its ends share */
+    uint32_t *common; /* per cable: number of common neighbours of its ends */
     uint32_t *shared; /* the same among routers not yet in a group */
-    uint32_t *group;  /* per router; FAB_NONE: in none yet */
+    uint32_t *group;  /* per router; FAB_NONE: not in a group yet */
     uint32_t *size;   /* per group */
     uint32_t *mark;   /* per router: the last set (tick) that it was seen in */
-    uint32_t *list;   /* routers, for passing use */
+    uint32_t *list;   /* routers, temporary */
     uint32_t *set;    /* disjoint sets of routers */
-    uint32_t *queue;  /* ring of routers to look at */
+    uint32_t *queue;  /* ring buffer of routers to check */
     uint8_t *queued;
     uint32_t tick, n_groups, most;
 };
@@ -38,7 +38,7 @@ static uint32_t dragonfly_peer(const struct hunt *hunt, uint32_t e)
     return hunt->plane->adj[e].to;
 }
 
-/* Neighbours are in ascending order, so each list's entries are met in order when going over all routers. */
+/* Neighbours are in ascending order, so each list's entries are met in order when all routers are visited. */
 static void find_back(struct hunt *hunt)
 {
     uint32_t n = hunt->plane->n_switches;
@@ -49,7 +49,7 @@ static void find_back(struct hunt *hunt)
             hunt->back[e] = hunt->list[dragonfly_peer(hunt, e)]++;
 }
 
-/* False as soon as a router turns up that stands in no triangle: no dragonfly then. */
+/* Return false if a router is in no triangle: then it is not a dragonfly. */
 static bool count_common(struct hunt *hunt)
 {
     const struct fab_plane *plane = hunt->plane;
@@ -82,7 +82,7 @@ static void dragonfly_enqueue(struct hunt *hunt, uint32_t u, uint32_t *tail)
     hunt->queue[(*tail)++ % hunt->plane->n_switches] = u;
 }
 
-/* Router u is in a group now: its cables and the neighbours that it was to others no longer count. */
+/* Remove router u, which is in a group now: its cables no longer count for its neighbours. */
 static void take_out(struct hunt *hunt, uint32_t u, uint32_t *tail)
 {
     const struct fab_plane *plane = hunt->plane;
@@ -101,8 +101,8 @@ static void take_out(struct hunt *hunt, uint32_t u, uint32_t *tail)
 }
 
 /*
- * The free neighbours with which u shares at least `share` others, to list. Where they and u are share + 2
- * and cabled all to all, they are the only group that u can be of.
+ * List the free neighbours with which u shares at least `share` others. If they and u are share + 2 routers
+ * cabled all to all, they are the only possible group of u.
  */
 static bool is_clear(struct hunt *hunt, uint32_t u, uint32_t share, uint32_t *n)
 {
@@ -126,7 +126,7 @@ static bool is_clear(struct hunt *hunt, uint32_t u, uint32_t share, uint32_t *n)
     return true;
 }
 
-/* Settle groups of share + 2 routers, clear ones first, until nothing is clear any more. */
+/* Form groups of share + 2 routers, clear ones first, until none is clear. */
 static void dragonfly_assign_groups(struct hunt *hunt, uint32_t share)
 {
     uint32_t head = 0, tail = 0, n;
@@ -145,7 +145,7 @@ static void dragonfly_assign_groups(struct hunt *hunt, uint32_t share)
     }
 }
 
-/* The most that router u shares with a free neighbour. */
+/* Return the largest number of neighbours that router u shares with a free neighbour. */
 static uint32_t best_share(const struct hunt *hunt, uint32_t u)
 {
     uint32_t best = 0;
@@ -155,7 +155,7 @@ static uint32_t best_share(const struct hunt *hunt, uint32_t u)
     return best;
 }
 
-/* Of the free routers, join those that share at least half as much as the best cable at either of them. */
+/* Join free routers that share at least half as many neighbours as the best cable of either of them. */
 static void draw_rest(struct hunt *hunt)
 {
     uint32_t n = hunt->plane->n_switches;
@@ -183,10 +183,13 @@ static void draw_rest(struct hunt *hunt)
     }
 }
 
-/* Is each group cabled all to all, but for one cable in every four routers at most? Counts global cables. */
+/*
+ * Return whether each group is cabled all to all, except one cable in every four routers at most. Counts
+ * global cables.
+ */
 static bool groups_full(const struct hunt *hunt, uint64_t *n_global)
 {
-    uint32_t *inside = hunt->list; /* per group: ends of cables, there are fewer groups than routers */
+    uint32_t *inside = hunt->list; /* per group: ends of cables; there are fewer groups than routers */
     memset(inside, 0, hunt->n_groups * sizeof *inside);
     *n_global = 0;
     for (uint32_t u = 0; u < hunt->plane->n_switches; u++) {
@@ -206,8 +209,8 @@ static bool groups_full(const struct hunt *hunt, uint64_t *n_global)
 }
 
 /*
- * Are global cables spread evenly over all pairs of groups, but for one in 16? And few enough, that is a
- * quarter of all pairs of routers, for the groups to stand out? 1, 0 or a negative code.
+ * Check that global cables are spread evenly over all pairs of groups, except one in 16, and join at most a
+ * quarter of all pairs of routers, so that the groups are distinct. Return 1, 0 or a negative code.
  */
 static int pairs_even(const struct hunt *hunt, uint64_t n_global)
 {
@@ -239,14 +242,14 @@ static int check_groups(const struct hunt *hunt)
     uint64_t n_global;
     for (uint32_t g = 0; g < hunt->n_groups; g++)
         smallest = hunt->size[g] < smallest ? hunt->size[g] : smallest;
-    /* Groups of three are also the rings of tori with a side of three. Fewer than four of them prove nothing:
-     * the smallest dragonfly has more. */
+    /* Groups of three are also the rings of tori with a side of three. Fewer than four of them are no
+     * proof: the smallest dragonfly has more. */
     if (hunt->n_groups < 2 || smallest < 3 || (smallest == 3 && hunt->n_groups < 4))
         return 0;
     return groups_full(hunt, &n_global) ? pairs_even(hunt, n_global) : 0;
 }
 
-/* Find groups, settling those of share + 2 first (share 0: none), and check them. */
+/* Find groups, those of share + 2 first (share 0: none), and check them. */
 static int try_share(struct hunt *hunt, uint32_t share)
 {
     uint32_t n = hunt->plane->n_switches;
@@ -275,7 +278,7 @@ int fab_layout_dragonfly(const struct fab_plane *plane, struct fab_layout *layou
 {
     uint32_t n = plane->n_switches;
     struct hunt hunt = {.plane = plane};
-    /* One block: three numbers a cable, six a router. */
+    /* One block: three numbers for each cable, six for each router. */
     uint32_t *block = fab_array(3 * (size_t)plane->n_adj + 6 * (size_t)n, sizeof *block);
     int rc = PMIXFAB_ERR_NOMEM;
 

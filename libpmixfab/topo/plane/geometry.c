@@ -1,6 +1,4 @@
-/*
- * geometry.c - kinds of planes, the coordinates that follow from them, and numbers that stay as they were.
- */
+/* geometry.c - kinds of planes, their coordinates, and numbers that stay the same over changes. */
 #include "topo/plane/geometry.h"
 
 #include <string.h>
@@ -24,10 +22,10 @@ const char *fab_kind_name(enum fab_kind kind)
     return kind_names[kind <= FAB_KIND_UNATTACHED ? kind : FAB_KIND_OTHER];
 }
 
-/* No number of a switch, pod or chassis is as large: one that is was not written by us. */
+/* No number of a switch, pod or chassis is this large: a larger one was not written by fabricd. */
 #define MOST_NUMBER (1u << 24)
 
-/* ---- where they stood ------------------------------------------------------------------------------ */
+/* ---- former positions ------------------------------------------------------------------------------ */
 
 static enum fab_kind snapshot_kind(const struct pmixfab *before)
 {
@@ -38,7 +36,7 @@ static enum fab_kind snapshot_kind(const struct pmixfab *before)
     return FAB_KIND_UNATTACHED; /* of a newer writer: nothing is taken over from it */
 }
 
-/* Where old switch o stood, by its first device. */
+/* Find the former position of old switch o from its first device. */
 static void stable_set_position(struct fab_stable *past, uint32_t s, const struct pmixfab *before,
                                 uint32_t device)
 {
@@ -60,8 +58,8 @@ static void stable_set_position(struct fab_stable *past, uint32_t s, const struc
 }
 
 /*
- * Switches that are new, in the places of those that are gone: by most of the devices that they carry. Two
- * that share what one carried: the first by GUID has its place. gone: per old switch.
+ * Match new switches with removed ones: by most of the devices that they carry. If two share the devices of
+ * one, the first by GUID has its place. gone: per old switch.
  */
 static int find_successors(const struct fab_plane *plane, const struct pmixfab *before,
                            struct fab_stable *past, const uint32_t *first, const uint8_t *known,
@@ -71,7 +69,7 @@ static int find_successors(const struct fab_plane *plane, const struct pmixfab *
     if (best == NULL)
         return PMIXFAB_ERR_NOMEM;
     uint32_t *votes = best + n;
-    /* Majority by cancelling out: the last candidate stands. */
+    /* Majority by cancelling out: the last candidate stays. */
     for (uint32_t i = 0; i < plane->n_devices; i++) {
         uint32_t s = plane->devices[i].sw;
         if (s == FAB_NONE || known[s])
@@ -120,7 +118,7 @@ static int stable_find(const struct fab_plane *plane, const struct pmixfab *befo
     for (uint32_t i = before->meta->n_devices; i-- > 0;)
         if (before->devices[i].sw != FAB_NONE)
             first[before->devices[i].sw] = i;
-    for (uint32_t s = 0, o = 0; o < n_old; o++) { /* both by GUID */
+    for (uint32_t s = 0, o = 0; o < n_old; o++) { /* both in order of GUID */
         while (s < n && plane->inv->nodes[plane->switches[s].node].guid < before->switches[o].guid)
             s++;
         bool here = s < n && plane->inv->nodes[plane->switches[s].node].guid == before->switches[o].guid;
@@ -140,9 +138,9 @@ cleanup:
     return rc;
 }
 
-/* ---- numbers that stay ----------------------------------------------------------------------------- */
+/* ---- stable numbers -------------------------------------------------------------------------------- */
 
-/* A ranked switch: where it would stand, and where it stood. */
+/* A ranked switch: its position as computed, and its former position. */
 struct item {
     uint32_t sw, group, rank, was_group, was_rank;
 };
@@ -150,10 +148,10 @@ struct item {
 /* A pod, group or chassis: items[first .. first+n-1]. */
 struct bundle {
     uint32_t id, first, n;
-    uint32_t number; /* FAB_NONE: it has none yet */
+    uint32_t number; /* FAB_NONE: none yet */
 };
 
-/* How many of a bundle's switches stood in number `was`. */
+/* The number of a bundle's switches that were in number `was`. */
 struct match {
     uint32_t bundle, was, votes;
 };
@@ -184,7 +182,7 @@ static bool is_taken(const struct bundle *bundles, uint32_t n, uint32_t number)
     return false;
 }
 
-/* Bundles have the numbers of those with which they share the most switches, most first. */
+/* Give bundles the numbers of those with which they share the most switches, largest share first. */
 static int match_bundles(const struct item *items, struct bundle *bundles, uint32_t n_bundles,
                          uint32_t n_items, bool chassis)
 {
@@ -214,7 +212,7 @@ static int match_bundles(const struct item *items, struct bundle *bundles, uint3
     return 0;
 }
 
-/* The others have the lowest free numbers; a chassis its own one where that is free. */
+/* Give the others the lowest free numbers; a chassis keeps its own one if it is free. */
 static void bundle_number_remaining(struct bundle *bundles, uint32_t n, bool chassis)
 {
     uint32_t next = chassis;
@@ -231,14 +229,14 @@ static void bundle_number_remaining(struct bundle *bundles, uint32_t n, bool cha
     }
 }
 
-/* Those that stay first, by their ranks; newcomers keep their order. */
+/* Compare: switches with a former rank first, by rank; new ones keep their order. */
 static int by_rank(const void *x, const void *y)
 {
     const struct item *a = x, *b = y;
     return FAB_ORDER(a->was_rank, b->was_rank) ?: FAB_ORDER(a->rank, b->rank);
 }
 
-/* A switch that stood in this bundle has its rank again; newcomers have the lowest free ones. */
+/* Give a switch of this bundle its former rank; new ones get the lowest free ranks. */
 static void number_items(struct item *items, uint32_t n, uint32_t number)
 {
     uint32_t stay = 0, next = 0, used = 0;
@@ -246,7 +244,7 @@ static void number_items(struct item *items, uint32_t n, uint32_t number)
         if (items[i].was_group != number)
             items[i].was_rank = FAB_NONE;
     qsort(items, n, sizeof *items, by_rank);
-    for (uint32_t i = 1; i < n; i++) /* a snapshot is not to be believed that far */
+    for (uint32_t i = 1; i < n; i++) /* a snapshot is not trusted that far */
         if (items[i].was_rank == items[i - 1].was_rank)
             items[i].was_rank = FAB_NONE;
     qsort(items, n, sizeof *items, by_rank);
@@ -262,8 +260,8 @@ static void number_items(struct item *items, uint32_t n, uint32_t number)
 }
 
 /*
- * Numbers that stay. group and rank, per switch: a pod or chassis and a place in it, as computed from
- * nothing; replaced by what follows from the past. was: group and place before, `stride` numbers a switch.
+ * Make numbers stable. group and rank, per switch: a pod or chassis and a place in it, as computed without
+ * history; replaced by the stable numbers. was: former group and place, `stride` numbers for each switch.
  * chassis: 0 is none and stays 0.
  */
 static int stable_number(const struct fab_plane *plane, const uint8_t *ranked, const uint32_t *was,
@@ -307,7 +305,7 @@ cleanup:
     return rc;
 }
 
-/* The order matters where a small network is of two kinds; see docs/design/geometry.md. */
+/* The order matters for a small network that fits two kinds; see docs/design/geometry.md. */
 static int geometry_detect(const struct fab_plane *plane, struct fab_layout *layout, uint8_t *level)
 {
     static int (*const recognisers[])(const struct fab_plane *, struct fab_layout *) = {
@@ -342,7 +340,7 @@ struct placed_switch {
     uint8_t ranked;
 };
 
-/* By chassis, leaves first, then by where the chassis holds it, then by GUID. */
+/* Compare by chassis, leaves first, then by slot, then by GUID. */
 static int compare_slots(const void *x, const void *y)
 {
     const struct placed_switch *one = x, *other = y;
@@ -354,7 +352,10 @@ static int compare_slots(const void *x, const void *y)
     return order ?: FAB_ORDER(a->guid, b->guid);
 }
 
-/* Number the ranked switches within their chassis. Spines are left out, so that losing one moves nobody. */
+/*
+ * Number the ranked switches within their chassis. Spines are left out, so that the loss of one changes no
+ * number.
+ */
 static int rank_by_slot(const struct fab_plane *plane, const struct fab_layout *layout, uint32_t *rank)
 {
     uint32_t n = 0;
@@ -374,7 +375,7 @@ static int rank_by_slot(const struct fab_plane *plane, const struct fab_layout *
     return 0;
 }
 
-/* The switch port that a device is cabled to; its own port where there is no switch. 1..254. */
+/* Return the switch port that a device is cabled to, or its own port without a switch. 1..254. */
 static uint32_t geometry_port_number(const struct fab_plane *plane, const struct fab_device *device)
 {
     const struct fab_port *port = &plane->inv->ports[device->port];
@@ -384,7 +385,7 @@ static uint32_t geometry_port_number(const struct fab_plane *plane, const struct
     return port->num;
 }
 
-/* Write coordinates; devices without a switch stand behind the last switch, each on its own. */
+/* Write coordinates; devices without a switch come after the last switch, each on its own. */
 static void fill_logical(const struct fab_plane *plane, const struct fab_layout *layout, const uint32_t *rank,
                          struct fab_geometry *out)
 {
@@ -416,7 +417,7 @@ static void fill_physical(const struct fab_plane *plane, const uint32_t *chassis
     }
 }
 
-/* One more than the largest value of each dimension. */
+/* Find the largest value of each dimension, + 1. */
 static void find_shape(const uint32_t *coords, uint32_t n, uint32_t dims, uint32_t *shape)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -453,7 +454,7 @@ static int number_physical(const struct fab_plane *plane, const struct fab_layou
     return rc;
 }
 
-/* rank and chassis: room for a number a switch. */
+/* rank and chassis: room for one number for each switch. */
 static int geometry_fill(const struct fab_plane *plane, struct fab_layout *layout, uint32_t *rank,
                          uint32_t *chassis, struct fab_geometry *out)
 {
@@ -481,13 +482,16 @@ static int geometry_fill(const struct fab_plane *plane, struct fab_layout *layou
 
     find_shape(out->logical, plane->n_devices, out->dims, out->shape);
     find_shape(out->physical, plane->n_devices, out->physical_dims, out->physical_shape);
-    /* A ring's length counts for distances, even where its last switches carry no device. */
+    /* A ring's length counts for distances, even if its last switches carry no device. */
     for (uint32_t d = 0; d < layout->dims && plane->n_devices > 0; d++)
         out->shape[d] = layout->size[d];
     return 0;
 }
 
-/* Units, with the numbers that they and their rails had. rank, room: room for a number a switch. */
+/*
+ * Find units, with their former numbers and those of their rails. rank, room: room for one number for each
+ * switch.
+ */
 static int geometry_find_units(const struct fab_plane *plane, const struct fab_stable *past, uint32_t *rank,
                                uint32_t *room, struct fab_units *units)
 {

@@ -1,8 +1,8 @@
 /*
- * geometry.h - what kind of network a plane is, and where each device stands in it.
+ * geometry.h - the kind of network of a plane, and the position of each device in it.
  *
- * docs/design/geometry.md has the rules: what makes a plane of each kind, how its devices are numbered from
- * nothing, and which numbers stay. Nothing is claimed of a plane where one of its cables is not explained.
+ * docs/design/geometry.md has the rules: the definition of each kind, the numbering of its devices without
+ * history, and the numbers that stay. If a cable of a plane does not fit, no kind is claimed.
  */
 #ifndef FAB_TOPO_PLANE_GEOMETRY_H
 #define FAB_TOPO_PLANE_GEOMETRY_H
@@ -10,7 +10,7 @@
 #include "topo/plane/graph.h"
 #include "topo/plane/units.h"
 
-/* What they are says docs/design/geometry.md. */
+/* Defined in docs/design/geometry.md. */
 enum fab_kind {
     FAB_KIND_OTHER = 0,
     FAB_KIND_SINGLE,    /* one switch */
@@ -21,11 +21,11 @@ enum fab_kind {
     FAB_KIND_MESH_3D,
     FAB_KIND_TORUS_2D,
     FAB_KIND_TORUS_3D,
-    FAB_KIND_SWITCHLESS, /* no switch: an HCA that is cabled to nothing, or two to each other */
+    FAB_KIND_SWITCHLESS, /* no switch: an HCA without a cable, or two cabled to each other */
     FAB_KIND_UNATTACHED  /* no network at all */
 };
 
-/* "other", "single-switch", "fat-tree-2", "fat-tree-3", "dragonfly", "mesh-2d", "torus-3d", ... */
+/* Return "other", "single-switch", "fat-tree-2", "fat-tree-3", "dragonfly", "mesh-2d", "torus-3d", ... */
 const char *fab_kind_name(enum fab_kind kind);
 
 struct fab_geometry {
@@ -34,16 +34,17 @@ struct fab_geometry {
     uint32_t physical_dims, physical_shape[PMIXFAB_MAX_DIMS];
     uint32_t *logical;  /* n_devices x dims */
     uint32_t *physical; /* n_devices x physical_dims */
-    uint8_t *level;     /* per switch: cables to the nearest switch with devices; 0 for those themselves. Few
-                           devices above the leaves of a tree do not count */
-    uint32_t *pod;      /* per switch: pod or dragonfly group; FAB_NONE: a tree's core, in no pod */
+    /* per switch: number of cables to the nearest switch with devices; 0 for those switches. A few devices
+     * above the leaves of a tree do not count */
+    uint8_t *level;
+    uint32_t *pod; /* per switch: pod or dragonfly group; FAB_NONE: a tree's core, in no pod */
     struct fab_units units;
 };
 
-/* With the numbers of the plane as it was; NULL: from nothing. */
+/* Compute the geometry with the numbers of the former plane; NULL: without history. */
 int fab_geometry_settle(const struct fab_plane *plane, const struct pmixfab *before,
                         struct fab_geometry *out);
-/* The levels alone. PMIXFAB_ERR_NOMEM. */
+/* Compute the levels only. PMIXFAB_ERR_NOMEM. */
 int fab_geometry_levels(const struct fab_plane *plane, uint8_t *level);
 void fab_geometry_destroy(struct fab_geometry *geometry);
 

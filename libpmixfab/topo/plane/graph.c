@@ -1,6 +1,4 @@
-/*
- * graph.c - the connected parts of an inventory, and the planes that are made of them.
- */
+/* graph.c - find the connected parts of an inventory and make planes of them. */
 #include "topo/plane/graph.h"
 
 #include <stdlib.h>
@@ -14,7 +12,7 @@
 
 struct part_size {
     uint32_t devices, switches, cables;
-    uint32_t ends; /* of cables between switches: the most entries that adj can get */
+    uint32_t ends; /* of cables between switches: the largest possible number of entries of adj */
 };
 
 /* ---- planes of parts ------------------------------------------------------------------------------- */
@@ -42,7 +40,7 @@ static void plane_release(struct fab_plane *plane)
     memset(plane, 0, sizeof(*plane));
 }
 
-/* Megabits per second; should the two ends disagree, the cable is as fast as the slower says. */
+/* Return megabits per second; if the two ends differ, the slower one. */
 static uint32_t cable_mbps(const struct fab_inventory *inv, uint32_t a, uint32_t b)
 {
     uint32_t one = fab_rate_mbps(inv->ports[a].width, inv->ports[a].speed);
@@ -62,7 +60,9 @@ static uint16_t cable_cost(const struct fab_plane *plane, uint32_t mbps)
     return (uint16_t)(cost > 65534 ? 65534 : cost);
 }
 
-/* Does it lead out of the fabric, or compute in a switch? Gateways to Ethernet answer as HCAs. */
+/*
+ * Return whether it leads out of the fabric, or to an aggregation node. Gateways to Ethernet answer as HCAs.
+ */
 static bool graph_is_outside(const struct fab_inventory *inv, uint32_t port)
 {
     static const char *const words[] = {"gateway", "skyway", "bridgex", "gw switch"};
@@ -76,7 +76,9 @@ static bool graph_is_outside(const struct fab_inventory *inv, uint32_t port)
     return strncasecmp(desc, "gw", 2) == 0 && strchr("0123456789-_. ", desc[2]) != NULL;
 }
 
-/* Of the cables between switches and hosts; where no rate of these is known, of all. */
+/*
+ * Find the fastest rate of the cables between switches and hosts; if none of these is known, of all cables.
+ */
 static void find_fastest(struct fab_plane *plane)
 {
     uint32_t any = 0;
@@ -91,7 +93,7 @@ static void find_fastest(struct fab_plane *plane)
         plane->fastest_mbps = any;
 }
 
-/* Devices, switches and cables in the inventory's order; sw_of: node -> switch of its plane. */
+/* Collect devices, switches and cables in the inventory's order; sw_of: node -> switch of its plane. */
 static void graph_collect(struct fab_planes *planes, const uint32_t *plane_of, uint32_t *sw_of)
 {
     const struct fab_inventory *inv = planes->planes[0].inv;
@@ -126,7 +128,7 @@ static int cmp_edge(const void *va, const void *vb)
     return FAB_ORDER(a->to, b->to) ?: FAB_ORDER(a->cost, b->cost);
 }
 
-/* Make one entry of parallel ones: after sorting the first is the cheapest. Returns how many are left. */
+/* Merge parallel entries: after sorting the first is the cheapest. Return the number left. */
 static uint32_t merge_parallel(struct fab_edge *edges, uint32_t n)
 {
     uint32_t kept = 0;
@@ -140,7 +142,7 @@ static uint32_t merge_parallel(struct fab_edge *edges, uint32_t n)
     return kept;
 }
 
-/* Costs of the cables, and from them the switches' neighbours. */
+/* Compute the costs of the cables, and from them the switches' neighbours. */
 static void connect_switches(struct fab_plane *plane, const uint32_t *sw_of)
 {
     const struct fab_inventory *inv = plane->inv;
@@ -178,7 +180,7 @@ static void connect_switches(struct fab_plane *plane, const uint32_t *sw_of)
     }
 }
 
-/* What a device is sorted by, looked up once. */
+/* The sort key of a device, looked up once. */
 struct sort_key {
     const char *host, *name;
     uint64_t guid;
@@ -186,7 +188,7 @@ struct sort_key {
     uint8_t num;
 };
 
-/* A host and its devices: those of so many hashes. */
+/* A host and its devices: those with equal hashes. */
 struct host_run {
     const char *host;
     uint32_t first, n;
@@ -206,7 +208,7 @@ static int cmp_key(const void *va, const void *vb)
            ?: FAB_ORDER(a->guid, b->guid) ?: FAB_ORDER(a->port, b->port);
 }
 
-/* Those of one host: few, and mostly in their order. */
+/* Sort the devices of one host: few, and mostly in order. */
 static void sort_few(struct sort_key *keys, uint32_t n)
 {
     if (n > 32) {
@@ -222,7 +224,7 @@ static void sort_few(struct sort_key *keys, uint32_t n)
     }
 }
 
-/* The runs of devices of one host, by a hash of it; 0: two hosts have one hash. */
+/* Make runs of devices of one host, by a hash of it; return 0 if two hosts have one hash. */
 static uint32_t host_runs(struct sort_key *keys, uint32_t n, struct fab_key *hashes, struct host_run *runs)
 {
     uint32_t n_runs = 0;
@@ -235,13 +237,13 @@ static uint32_t host_runs(struct sort_key *keys, uint32_t n, struct fab_key *has
             runs[n_runs++] = (struct host_run){key->host, i, 0};
         else if (strcmp(key->host, runs[n_runs - 1].host) != 0)
             return 0;
-        key->host = runs[n_runs - 1].host; /* equal hosts are one text */
+        key->host = runs[n_runs - 1].host; /* equal hosts have one text */
         runs[n_runs - 1].n++;
     }
     return n_runs;
 }
 
-/* Hosts have several devices each: their names are compared once, not device by device. */
+/* Sort by host. Hosts have several devices each: their names are compared once, not for each device. */
 static int sort_by_host(struct sort_key **keys, uint32_t n)
 {
     struct fab_key *hashes = malloc((2 * (size_t)n + 1) * sizeof(*hashes));
@@ -259,7 +261,7 @@ static int sort_by_host(struct sort_key **keys, uint32_t n)
         free(*keys);
         *keys = sorted;
         sorted = NULL;
-    } else if (!failed) { /* it takes longer */
+    } else if (!failed) { /* this is slower */
         qsort(*keys, n, sizeof(**keys), cmp_key);
     }
     free(hashes);
@@ -301,7 +303,9 @@ static int graph_sort_devices(struct fab_plane *plane)
     return rc;
 }
 
-/* Where each device's own cable leads, and what it costs. cost_of: by port, of the plane's cables. */
+/*
+ * Find the switch at each device's own cable, and the cable's cost. cost_of: by port, of the plane's cables.
+ */
 static void attach_devices(struct fab_plane *plane, const uint32_t *sw_of, uint16_t *cost_of)
 {
     const struct fab_inventory *inv = plane->inv;
@@ -320,8 +324,10 @@ static void attach_devices(struct fab_plane *plane, const uint32_t *sw_of, uint1
     }
 }
 
-/* Fill allocated planes. plane_of: per vertex the plane or FAB_NONE; a switch's vertex is its node, any other
- * port's n_nodes + port. */
+/*
+ * Fill allocated planes. plane_of: per vertex the plane or FAB_NONE; a switch's vertex is its node, any other
+ * port's is n_nodes + port.
+ */
 static int planes_fill(struct fab_planes *planes, const uint32_t *plane_of)
 {
     if (planes->n == 0)
@@ -353,8 +359,8 @@ cleanup:
 /* ---- connected parts ------------------------------------------------------------------------------- */
 
 /*
- * Ends. Every switch is one vertex for all of its ports, every other port is a vertex of its own; in one
- * numbering: switch = its node, other port = n_nodes + its port.
+ * Return the vertex of a port. Every switch is one vertex for all of its ports, every other port is a vertex
+ * of its own: switch = its node, other port = n_nodes + its port.
  */
 static uint32_t vertex_of(const struct fab_inventory *inv, uint32_t port)
 {
@@ -362,11 +368,11 @@ static uint32_t vertex_of(const struct fab_inventory *inv, uint32_t port)
     return inv->nodes[node].kind == FAB_SWITCH ? node : inv->n_nodes + port;
 }
 
-/* A component of the graph on its way to being a plane. */
+/* A component of the graph that becomes a plane. */
 struct part {
     struct part_size size;
     uint64_t guid;   /* lowest of its nodes */
-    uint32_t number; /* as found, then its place in the order */
+    uint32_t number; /* in order of discovery, then its position in the order of planes */
     uint32_t subnet;
     bool unattached;
 };
@@ -398,7 +404,7 @@ static bool graph_is_unattached(const struct fab_inventory *inv, const struct fa
            inv->nodes[port->node].kind == FAB_HCA;
 }
 
-/* Without any cable, one vertex a plane: the first HCA port, or else each switch. */
+/* Without any cable, make one plane of each vertex: the first HCA port, or else each switch. */
 static void cut_uncabled(struct cut *cut, uint32_t *parent)
 {
     const struct fab_inventory *inv = cut->inv;
@@ -412,7 +418,7 @@ static void cut_uncabled(struct cut *cut, uint32_t *parent)
             parent[i] = i;
 }
 
-/* Union of the ends of all cables. parent is FAB_NONE for what is in no plane. */
+/* Unite the ends of all cables. parent is FAB_NONE for vertices in no plane. */
 static void cut_cabled(struct cut *cut, uint32_t *parent)
 {
     const struct fab_inventory *inv = cut->inv;
@@ -423,7 +429,7 @@ static void cut_cabled(struct cut *cut, uint32_t *parent)
             continue;
         if (parent[v] == FAB_NONE)
             parent[v] = v;
-        if (peer == FAB_NONE) { /* it stands where its sibling does */
+        if (peer == FAB_NONE) { /* it is placed with its sibling */
             uint32_t at = vertex_of(inv, sibling - 1);
             if (parent[at] == FAB_NONE)
                 parent[at] = at;
@@ -479,7 +485,7 @@ static int number_parts(struct cut *cut)
     return PMIXFAB_OK;
 }
 
-/* Cables and subnet of each part; a part's subnet is that of its lowest port. */
+/* Count the cables of each part and find its subnet, that of its lowest port. */
 static void graph_count_ports(struct cut *cut)
 {
     const struct fab_inventory *inv = cut->inv;
@@ -497,7 +503,7 @@ static void graph_count_ports(struct cut *cut)
     }
 }
 
-/* Sort the parts, drop those that hold neither device nor switch (two routers cabled together), renumber. */
+/* Sort the parts, drop those without device and switch (two routers cabled together), renumber. */
 static int order_parts(struct cut *cut)
 {
     uint32_t *place = malloc((cut->n_parts + 1u) * sizeof(*place)), kept = 0;
@@ -517,7 +523,7 @@ static int order_parts(struct cut *cut)
     return PMIXFAB_OK;
 }
 
-/* The part of those that no cable joins. number_parts() has left room for it. */
+/* Add the part of ports without a cable. number_parts() has left room for it. */
 static void add_unattached(struct cut *cut)
 {
     const struct fab_inventory *inv = cut->inv;

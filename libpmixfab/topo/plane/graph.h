@@ -1,21 +1,21 @@
 /*
- * graph.h - an inventory cut into planes, each with its switches, cables and devices in index order.
+ * graph.h - an inventory divided into planes, each with its switches, cables and devices in index order.
  *
  * A plane is one connected part: devices and switches that reach each other. HCAs, routers and aggregation
- * nodes pass nothing on, so each of their ports is an end of its own; only switches connect. A port without a
- * cable is in no plane, unless it has a sibling (fab_port.sibling), or unless the whole inventory has no
- * cable: then the first HCA port, or else each switch, is a plane. Planes are ordered by number of devices
- * (most first), then switches, then lowest GUID.
+ * nodes forward nothing, so each of their ports is an end of its own; only switches connect. A port without a
+ * cable is in no plane, unless it has a sibling (fab_port.sibling), or the whole inventory has no cable: then
+ * the first HCA port, or else each switch, is a plane. Planes are ordered by number of devices (most first),
+ * then switches, then lowest GUID.
  *
- * HCA ports of the subnet FAB_UNATTACHED (topo/model/model.h) that have no cable: nothing is known of
- * what they reach. They make one plane, the last, which connects nothing.
+ * HCA ports of the subnet FAB_UNATTACHED (topo/model/model.h) without a cable reach nothing as far as is
+ * known. They form one plane, the last, without connections.
  */
 #ifndef FAB_TOPO_PLANE_GRAPH_H
 #define FAB_TOPO_PLANE_GRAPH_H
 
 #include "topo/model/inventory.h"
 
-/* How a link's cost is found. */
+/* Computation of a link's cost. */
 enum fab_cost_model {
     FAB_COST_RATE = 0, /* 10 at the plane's fastest rate, ceil(10 * fastest / rate) when slower */
     FAB_COST_HOPS = 1  /* 1 */
@@ -24,9 +24,10 @@ enum fab_cost_model {
 struct fab_device {
     uint32_t port;   /* in the inventory */
     uint32_t host;   /* index into hosts */
-    uint32_t sw;     /* index into switches of the plane; FAB_NONE: cabled to a device or to nothing */
+    uint32_t sw;     /* index in the switches of the plane; FAB_NONE: cabled to a device, or without cable */
     uint16_t access; /* cost of its own cable; 0 without one */
-    bool compute;    /* the site says that jobs use it; false of all of a host: they use all of them */
+    /* the site configures that jobs use it; false for all devices of a host: jobs use all of them */
+    bool compute;
 };
 
 struct fab_host {
@@ -37,9 +38,9 @@ struct fab_host {
 /*
  * A switch. Its neighbours are adj[adj_first .. adj_first+n_adj-1], each other switch once.
  *
- * One that is missing (fab_node.missing) stands in the plane for the sake of its devices' indices and carries
- * nobody's traffic but theirs: a path may begin or end at it, none leads through it. So a switch whose
- * `missing` differs has other paths by all of its adjacencies, as if each of them had come or gone.
+ * A missing switch (fab_node.missing) stays in the plane to keep its devices' indices. It carries their
+ * traffic only: a path may begin or end at it, none leads through it. So a change of `missing` changes paths
+ * like the removal or addition of all of its adjacencies.
  */
 struct fab_vertex {
     uint32_t node; /* in the inventory */
@@ -51,7 +52,7 @@ struct fab_vertex {
 struct fab_edge {
     uint32_t to;     /* index into switches */
     uint16_t cost;   /* the cheapest of parallel cables */
-    uint16_t cables; /* how many in parallel (saturating) */
+    uint16_t cables; /* number of parallel cables (saturating) */
 };
 
 /* One cable of the plane, by its two ports in the inventory. */
@@ -69,12 +70,13 @@ struct fab_plane {
     struct fab_edge *adj;            /* of one switch: by `to` */
     struct fab_cable *cables;        /* by port a, where a < b */
     uint32_t n_devices, n_hosts, n_switches, n_adj, n_cables;
-    uint32_t n_missing;    /* of the switches */
-    uint32_t fastest_mbps; /* of its cables, but those of routers, gateways and aggregation nodes; 0: no
-                              cable, or no rate known */
-    uint32_t subnet;       /* of its lowest port */
-    uint64_t prefix;       /* of that subnet */
-    bool unattached;       /* no cable, no switch: its devices reach nobody */
+    uint32_t n_missing; /* of the switches */
+    /* of its cables, except those of routers, gateways and aggregation nodes; 0: no cable, or no rate
+     * known */
+    uint32_t fastest_mbps;
+    uint32_t subnet; /* of its lowest port */
+    uint64_t prefix; /* of that subnet */
+    bool unattached; /* no cable, no switch: its devices reach no other */
     enum fab_cost_model model;
 };
 
@@ -83,7 +85,7 @@ struct fab_planes {
     uint32_t n;
 };
 
-/* inv finished and named. A cable of unknown rate counts as the fastest. */
+/* Make the planes; inv finished and named. A cable of unknown rate counts as the fastest. */
 int fab_planes_build(const struct fab_inventory *inv, enum fab_cost_model model, struct fab_planes *out,
                      struct fab_err *err);
 void fab_planes_destroy(struct fab_planes *planes);

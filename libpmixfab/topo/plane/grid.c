@@ -1,11 +1,11 @@
 /*
- * grid.c - recognises meshes and tori of two and three dimensions and recovers the coordinates.
+ * grid.c - recognise meshes and tori of two and three dimensions and find the coordinates.
  *
  * A grid is a product of paths and rings. In a product, two cables at one switch run along different factors
- * exactly where they are two sides of a square, and opposite sides of a square run along the same factor.
- * That sorts the cables into factors. A ring of four comes out as two factors of two switches each, since it
- * is a square itself; such pairs are put together again afterwards. Whatever was concluded is then compared
- * with the ideal grid cable by cable, so that a claim is never false.
+ * exactly if they are two sides of a square, and opposite sides of a square run along the same factor. This
+ * sorts the cables into factors. A ring of four gives two factors of two switches each, because it is a
+ * square itself; such pairs are joined again afterwards. The result is then compared with the ideal grid
+ * cable by cable, so that a claim is never false.
  */
 #include <string.h>
 
@@ -14,17 +14,17 @@
 
 #define GRID_FACTORS 6 /* a torus of 4 x 4 x 4 has six factors of two */
 
-/* A path or ring that the grid is a product of. */
+/* A path or ring that is a factor of the grid. */
 struct grid_factor {
     uint32_t size;
-    uint32_t first; /* the lowest neighbour of the origin along it: gives it direction and rank */
+    uint32_t first; /* the lowest neighbour of the origin along it: defines its direction and rank */
     bool ring;
 };
 
-/* A dimension of the grid: a factor, or two of two switches each that make a ring of four. */
+/* A dimension of the grid: a factor, or two factors of two switches each that form a ring of four. */
 struct grid_dim {
     uint32_t size, first;
-    unsigned a, b; /* factors; b is GRID_FACTORS where there is one only */
+    unsigned a, b; /* factors; b is GRID_FACTORS if there is only one */
     bool ring, turned;
     uint32_t shift;
 };
@@ -33,7 +33,7 @@ struct grid {
     const struct fab_plane *plane;
     uint32_t *parent; /* cables (both directions) joined into factors */
     uint8_t *class;   /* per cable: its factor */
-    uint32_t *place;  /* GRID_FACTORS numbers a switch: where it stands in each factor */
+    uint32_t *place;  /* GRID_FACTORS numbers for each switch: its place in each factor */
     uint32_t *axis;   /* the switches along one factor, from the origin */
     uint32_t *queue;
     struct grid_factor factors[GRID_FACTORS];
@@ -41,14 +41,14 @@ struct grid {
     struct grid_dim dims[FAB_GRID_DIMS];
 };
 
-/* Factor k as a dimension of its own. */
+/* Return factor k as a dimension of its own. */
 static struct grid_dim grid_dim_of(const struct grid *grid, unsigned k)
 {
     const struct grid_factor *factor = &grid->factors[k];
     return (struct grid_dim){factor->size, factor->first, k, GRID_FACTORS, factor->ring, false, 0};
 }
 
-/* Where switch s stands along a dimension. */
+/* Return the place of switch s along a dimension. */
 static uint32_t grid_position(const struct grid *grid, uint32_t s, const struct grid_dim *dim)
 {
     uint32_t p = grid->place[s * GRID_FACTORS + dim->a];
@@ -60,18 +60,20 @@ static uint32_t grid_position(const struct grid *grid, uint32_t s, const struct 
 /* ---- numbered as before ---------------------------------------------------------------------------- */
 
 /*
- * All numberings of a grid differ by the order of its dimensions, by which factors of two make a ring of
+ * All numberings of a grid differ by the order of its dimensions, by the factors of two that form a ring of
  * four, and by how each dimension is turned and shifted. There are few orders, so all are tried; turn and
- * shift are what most of the switches that are still there say. Where a numbering exists that moves none of
- * them, an order that keeps them all is found.
+ * shift are those of most remaining switches. If a numbering that moves none of them exists, an order that
+ * keeps them all is found.
  */
 
-/* Turn and shift one dimension so that most switches keep their number in it. Returns how many do. votes:
- * room for two numbers a switch. */
+/*
+ * Turn and shift one dimension so that most switches keep their number in it. Return how many do. votes: room
+ * for two numbers for each switch.
+ */
 static uint32_t grid_align_dim(const struct grid *grid, struct grid_dim *dim, unsigned d, const uint32_t *was,
                                uint32_t *votes)
 {
-    uint32_t size = dim->size, best = 0; /* votes: for shifts, and behind them for shifts of what is turned */
+    uint32_t size = dim->size, best = 0; /* votes: for shifts, then for shifts of the turned dimension */
     memset(votes, 0, (size_t)2 * size * sizeof *votes);
     dim->turned = false;
     dim->shift = 0;
@@ -102,7 +104,10 @@ static uint64_t turn_all(const struct grid *grid, struct grid_dim *dims, const u
     return kept;
 }
 
-/* The dimensions where factor k belongs to dimension (code / n_dims^k) mod n_dims. False: there are none. */
+/*
+ * Choose the dimensions where factor k belongs to dimension (code / n_dims^k) mod n_dims. Return false if
+ * there are none.
+ */
 static bool grid_assign_dims(const struct grid *grid, unsigned code, struct grid_dim *dims)
 {
     bool torus = false;
@@ -127,8 +132,10 @@ static bool grid_assign_dims(const struct grid *grid, unsigned code, struct grid
     return true;
 }
 
-/* Order, turn and shift the dimensions so that the switches stand where they stood, or most of them. was:
- * FAB_GRID_DIMS numbers a switch, FAB_NONE: not known. 0 or PMIXFAB_ERR_NOMEM. */
+/*
+ * Order, turn and shift the dimensions so that all or most switches keep their places. was: FAB_GRID_DIMS
+ * numbers for each switch; FAB_NONE: unknown. Return 0 or PMIXFAB_ERR_NOMEM.
+ */
 static int grid_settle(struct grid *grid, const uint32_t *was)
 {
     struct grid_dim dims[FAB_GRID_DIMS];
@@ -155,9 +162,9 @@ static int grid_settle(struct grid *grid, const uint32_t *was)
     return 0;
 }
 
-/* ---- recognised ------------------------------------------------------------------------------------ */
+/* ---- recognition ----------------------------------------------------------------------------------- */
 
-/* The cable from switch `from` to switch `to`, FAB_NONE where there is none. */
+/* Return the cable from switch `from` to switch `to`; FAB_NONE if there is none. */
 static uint32_t find_cable(const struct fab_plane *plane, uint32_t from, uint32_t to)
 {
     for (uint32_t e = plane->switches[from].adj_first; e < fab_adj_end(plane, from); e++)
@@ -166,7 +173,10 @@ static uint32_t find_cable(const struct fab_plane *plane, uint32_t from, uint32_
     return FAB_NONE;
 }
 
-/* Two cables e and f at switch v: along one factor, or two sides of one square. False: in no grid. */
+/*
+ * Decide whether cables e and f at switch v run along one factor or are two sides of one square. Return false
+ * if neither is possible in a grid.
+ */
 static bool join_at_corner(struct grid *grid, uint32_t v, uint32_t e, uint32_t f)
 {
     const struct fab_plane *plane = grid->plane;
@@ -191,7 +201,7 @@ static bool join_at_corner(struct grid *grid, uint32_t v, uint32_t e, uint32_t f
     return true;
 }
 
-/* Sort all cables into factors. False: the plane is no grid. */
+/* Sort all cables into factors. Return false if the plane is not a grid. */
 static bool find_factors(struct grid *grid)
 {
     const struct fab_plane *plane = grid->plane;
@@ -224,7 +234,7 @@ static bool find_factors(struct grid *grid)
     return true;
 }
 
-/* The lowest neighbour of `at` along factor k, other than `from`; FAB_NONE. */
+/* Return the lowest neighbour of `at` along factor k other than `from`; FAB_NONE. */
 static uint32_t grid_step(const struct grid *grid, unsigned k, uint32_t at, uint32_t from)
 {
     const struct fab_plane *plane = grid->plane;
@@ -234,7 +244,7 @@ static uint32_t grid_step(const struct grid *grid, unsigned k, uint32_t at, uint
     return FAB_NONE;
 }
 
-/* Walk factor k from the origin to its end or around; the switches on the way go to axis. */
+/* Follow factor k from the origin to its end or around; write its switches to axis. */
 static bool walk_axis(struct grid *grid, unsigned k, uint32_t origin)
 {
     struct grid_factor *factor = &grid->factors[k];
@@ -253,8 +263,10 @@ static bool walk_axis(struct grid *grid, unsigned k, uint32_t origin)
     return n > 1;
 }
 
-/* Everything that is reached from the i-th switch of the axis without the factor's own cables has place i in
- * it. */
+/*
+ * Give place i to every switch that is reached from the i-th switch of the axis without the factor's own
+ * cables.
+ */
 static bool spread_place(struct grid *grid, unsigned k)
 {
     const struct fab_plane *plane = grid->plane;
@@ -281,7 +293,7 @@ static bool spread_place(struct grid *grid, unsigned k)
     return reached == plane->n_switches;
 }
 
-/* The origin: the corner with the lowest GUID; on a torus every switch is a corner. */
+/* Return the origin: the corner with the lowest GUID; in a torus every switch is a corner. */
 static uint32_t find_origin(const struct fab_plane *plane)
 {
     uint32_t origin = 0;
@@ -291,14 +303,14 @@ static uint32_t find_origin(const struct fab_plane *plane)
     return origin;
 }
 
-/* Longest dimension first, then by GUID. */
+/* Compare: longest dimension first, then by GUID. */
 static int compare_dimensions(const void *x, const void *y)
 {
     const struct grid_dim *a = x, *b = y;
     return FAB_ORDER(b->size, a->size) ?: FAB_ORDER(a->first, b->first);
 }
 
-/* Put factors of two together in pairs, by GUID; one may be left over. */
+/* Join factors of two in pairs, by GUID; one may be left over. */
 static void pair_twos(struct grid *grid, bool pair)
 {
     bool done[GRID_FACTORS] = {false};
@@ -322,7 +334,7 @@ static void pair_twos(struct grid *grid, bool pair)
     }
 }
 
-/* Make dimensions of the factors. FAB_KIND_OTHER where they make no grid of two or three. */
+/* Make dimensions of the factors. Return FAB_KIND_OTHER if they make no grid of two or three. */
 static enum fab_kind choose_dimensions(struct grid *grid)
 {
     unsigned twos = 0, rings = 0, n = grid->n_factors;
@@ -347,7 +359,9 @@ static enum fab_kind choose_dimensions(struct grid *grid)
     return mesh ? FAB_KIND_MESH_3D : FAB_KIND_TORUS_3D;
 }
 
-/* Do the switches fill the grid, each place once? `seen` has room for one number a switch. */
+/*
+ * Return whether the switches fill the grid, each place once. `seen` has room for one number for each switch.
+ */
 static bool places_filled(const struct grid *grid, const uint32_t *pos, uint32_t *seen)
 {
     uint32_t n = grid->plane->n_switches;
@@ -370,7 +384,7 @@ static bool places_filled(const struct grid *grid, const uint32_t *pos, uint32_t
     return true;
 }
 
-/* Does every cable join two neighbours of the grid, and are there as many as the grid has? */
+/* Return whether every cable joins two neighbours of the grid, and their number is that of the grid. */
 static bool cables_match(const struct grid *grid, const uint32_t *pos)
 {
     const struct fab_plane *plane = grid->plane;

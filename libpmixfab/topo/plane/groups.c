@@ -1,6 +1,4 @@
-/*
- * groups.c - collects hosts by switch or by pod, and puts the groups in order.
- */
+/* groups.c - collect hosts by switch, unit or pod, and sort the groups. */
 #include "topo/plane/groups.h"
 
 #include <stdio.h>
@@ -12,14 +10,14 @@
 
 #define NAME_ROOM 20 /* "group4294967295" */
 
-/* A group while it is being collected: hosts[0..n-1]. */
+/* A group under construction: hosts[0..n-1]. */
 struct bucket {
     uint32_t *hosts;
     uint32_t n;
     uint32_t of; /* number of the bucket */
 };
 
-/* The lowest device without a switch on the same cable as device i, itself without one. */
+/* Return the lowest device without a switch on the same cable as device i, which has no switch itself. */
 static uint32_t first_on_cable(const struct fab_plane *plane, uint32_t i)
 {
     uint32_t peer = plane->inv->ports[plane->devices[i].port].peer;
@@ -30,7 +28,7 @@ static uint32_t first_on_cable(const struct fab_plane *plane, uint32_t i)
     return i;
 }
 
-/* What is asked for, of this kind of plane. */
+/* Return the effective grouping for this kind of plane. */
 static enum fab_group_by groups_by(const struct fab_geometry *geometry, enum fab_group_by by)
 {
     switch (geometry->kind) {
@@ -45,7 +43,7 @@ static enum fab_group_by groups_by(const struct fab_geometry *geometry, enum fab
     }
 }
 
-/* For each switch the first one of its pod or unit, which stands for it: numbers that stay can be any. */
+/* For each switch find the first one of its pod or unit, which represents it: stable numbers can be any. */
 static int groups_find_leaders(const struct fab_plane *plane, const struct fab_geometry *geometry,
                                enum fab_group_by by, uint32_t *leader)
 {
@@ -68,7 +66,7 @@ static int groups_find_leaders(const struct fab_plane *plane, const struct fab_g
     return 0;
 }
 
-/* Does a host have a device that jobs use? */
+/* Return whether a host has a device that jobs use. */
 static bool groups_host_computes(const struct fab_plane *plane, const struct fab_host *host)
 {
     bool computes = false;
@@ -77,8 +75,10 @@ static bool groups_host_computes(const struct fab_plane *plane, const struct fab
     return computes;
 }
 
-/* Which bucket each device falls into: that of its leaf's leader, then one for each device without a switch;
- * FAB_NONE: none. */
+/*
+ * Find the bucket of each device: that of its leaf's representative, then one for each device without a
+ * switch; FAB_NONE: none.
+ */
 static void groups_sort_devices(const struct fab_plane *plane, const uint32_t *leader, uint32_t *bucket)
 {
     bool computes = false;
@@ -98,7 +98,7 @@ static void groups_sort_devices(const struct fab_plane *plane, const uint32_t *l
     }
 }
 
-/* Lexicographic; a group that another one begins with comes first. */
+/* Compare lexicographically; a group that is the beginning of another one comes first. */
 static int compare_buckets(const void *x, const void *y)
 {
     const struct bucket *a = x, *b = y;
@@ -109,15 +109,15 @@ static int compare_buckets(const void *x, const void *y)
 }
 
 /*
- * Collect each bucket's hosts in pool. Devices stand in the order of their hosts, so hosts come in ascending
- * order, and one that comes twice comes twice in a row.
+ * Collect each bucket's hosts in pool. Devices are in the order of their hosts, so hosts come in ascending
+ * order, and a repeated host comes twice in a row.
  */
 static void groups_collect_hosts(const struct fab_plane *plane, const uint32_t *bucket,
                                  struct bucket *buckets, size_t n_buckets, uint32_t *pool)
 {
     for (uint32_t i = 0; i < plane->n_devices; i++)
         if (bucket[i] != FAB_NONE)
-            buckets[bucket[i]].n++; /* at most: some may share a host */
+            buckets[bucket[i]].n++; /* at most: some devices may share a host */
     for (size_t b = 0; b < n_buckets; b++) {
         buckets[b].hosts = pool;
         buckets[b].of = (uint32_t)b;
@@ -134,7 +134,7 @@ static void groups_collect_hosts(const struct fab_plane *plane, const uint32_t *
     }
 }
 
-/* Write what was collected out, in order and without empty buckets. */
+/* Write the groups in order, without empty buckets. */
 static int write_groups(struct bucket *buckets, size_t n_buckets, struct fab_groups *out)
 {
     uint32_t n = 0;
@@ -158,7 +158,10 @@ static int write_groups(struct bucket *buckets, size_t n_buckets, struct fab_gro
     return 0;
 }
 
-/* Where it is nobody's else it is made in room. *leaf: the switch whose name it is. */
+/*
+ * Return a group's name, made in room if it is not a switch's or host's name. *leaf: the switch whose name it
+ * is.
+ */
 static const char *groups_name(const struct fab_plane *plane, const struct fab_geometry *geometry,
                                enum fab_group_by by, uint32_t bucket, char room[NAME_ROOM], uint32_t *leaf)
 {

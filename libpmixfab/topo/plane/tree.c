@@ -1,9 +1,8 @@
 /*
- * tree.c - recognises two and three level fat trees.
+ * tree.c - recognise two and three level fat trees.
  *
- * What makes a tree is that devices hang at the bottom, but for a few, and each cable goes one
- * level up. It need not be complete: operators pull cables and lose spines all day, and that must not move
- * anybody's coordinates.
+ * In a tree devices are at the bottom, except a few, and each cable goes one level up. It need not be
+ * complete: cables are pulled and spines fail all the time, which must not change coordinates.
  */
 #include "topo/plane/layout.h"
 
@@ -42,10 +41,13 @@ cleanup:
     return rc;
 }
 
-/* Above the core (2) there may be the middle switches (3) and leaves (4) of a pod without any device. */
+/* Above the core (2) there may be middle switches (3) and leaves (4) of a pod without any device. */
 #define TOP_LEVEL 4
 
-/* Does every cable join neighbouring levels? Levels are distances, so it is enough that none stays in one. */
+/*
+ * Return whether every cable joins adjacent levels. Levels are distances, so it is enough that no cable stays
+ * in one.
+ */
 static bool levels_clean(const struct fab_plane *plane, const uint8_t *level, unsigned *top)
 {
     *top = 0;
@@ -59,7 +61,7 @@ static bool levels_clean(const struct fab_plane *plane, const uint8_t *level, un
     return true;
 }
 
-/* Pods: what is connected by leaves and middle switches alone. Returns how many there are. */
+/* Find pods: sets connected by leaves and middle switches alone. Return their number. */
 static uint32_t find_pods(const struct fab_plane *plane, const uint8_t *level, uint32_t *pod, uint32_t *queue)
 {
     uint32_t n_pods = 0;
@@ -87,8 +89,8 @@ static uint32_t find_pods(const struct fab_plane *plane, const uint8_t *level, u
 }
 
 /*
- * A leaf whose devices are all off looks like a switch of the core. What tells it apart: it is cabled to one
- * pod only, and to most of its middle switches; of a plain tree to all of them. Returns that pod.
+ * A leaf whose devices are all off looks like a core switch. It differs in being cabled to one pod only, and
+ * to most of its middle switches; in a plain tree to all of them. Return that pod.
  */
 static uint32_t idle_leaf(const struct fab_plane *plane, const uint32_t *pod, const uint32_t *n_middles,
                           uint32_t s, bool plain)
@@ -115,7 +117,7 @@ static void tree_set_layout(const struct fab_plane *plane, struct fab_layout *la
         const bool upper = !leaf && plane->switches[s].n_devices > 0;
         layout->pod[s] = home[s] != FAB_NONE ? home[s] : pod[s];
         layout->ranked[s] = leaf ? 1 : upper ? 2 : 0;
-        if (upper && pod[s] == FAB_NONE) /* devices on the core stand in a pod of their own */
+        if (upper && pod[s] == FAB_NONE) /* devices on the core are in a pod of their own */
             layout->pod[s] = n_pods;
     }
 }
@@ -146,7 +148,7 @@ static int layout_tree(const struct fab_plane *plane, struct fab_layout *layout,
         home[s] = level[s] == 2 ? idle_leaf(plane, pod, n_middles, s, plain) : FAB_NONE;
         n_core += level[s] >= 2 && home[s] == FAB_NONE;
     }
-    /* One pod with a core above it: three levels, but nothing that the core would join. Not claimed. */
+    /* one pod with a core above it: three levels, but nothing for the core to join; not claimed */
     if (n_pods == 1 ? n_core > 0 : plain)
         goto cleanup;
     tree_set_layout(plane, layout, n_pods == 1 ? FAB_KIND_FATTREE_2 : FAB_KIND_FATTREE_3, pod, home, n_pods);
@@ -172,15 +174,14 @@ int fab_layout_tree(const struct fab_plane *plane, struct fab_layout *layout)
 /* ---- devices above the leaves ---------------------------------------------------------------------- */
 
 /*
- * Management nodes or storage on a spine or on the core. Which switches those are is tried: where two
- * switches with devices are cabled to each other one of them is above the other, and it is the one that has
- * most such cables; of what is left it may be those with the fewest devices. They carry less than the leaves
- * do, and less than half of it where nothing above the leaves is without a device; or the plane is no such
- * tree.
+ * Management nodes or storage on a spine or on the core. Those switches are found by trying. If two switches
+ * with devices are cabled to each other, one is above the other: the one with most such cables. Of the rest
+ * it may be those with the fewest devices. They must carry less than the leaves do, and less than half of it
+ * if every switch above the leaves has devices; otherwise the plane is not such a tree.
  */
 struct upper {
     const struct fab_plane *plane;
-    uint8_t *is;      /* of each switch: it carries devices, and is above the leaves */
+    uint8_t *is;      /* of each switch: it carries devices and is above the leaves */
     uint64_t devices; /* of those */
     uint64_t all;     /* of all switches */
 };
@@ -215,7 +216,7 @@ static bool upper_is_leaf(const struct upper *upper, uint32_t s)
     return upper->plane->switches[s].n_devices > 0 && !upper->is[s];
 }
 
-/* Neighbours of a leaf that would be leaves. */
+/* Count the neighbours of a leaf that would be leaves. */
 static uint32_t upper_conflicts(const struct upper *upper, uint32_t s)
 {
     uint32_t n = 0;
@@ -224,7 +225,10 @@ static uint32_t upper_conflicts(const struct upper *upper, uint32_t s)
     return n;
 }
 
-/* Until no leaf is cabled to a leaf, or too many are above. conflicts: room for a number a switch. */
+/*
+ * Move switches up until no leaf is cabled to a leaf, or too many are above. conflicts: room for one number
+ * for each switch.
+ */
 static void upper_part_leaves(struct upper *upper, uint32_t *conflicts)
 {
     const struct fab_plane *plane = upper->plane;
@@ -246,7 +250,7 @@ static void upper_part_leaves(struct upper *upper, uint32_t *conflicts)
     }
 }
 
-/* The least number of devices above `more` that a leaf has; 0: none has more. */
+/* Return the smallest number of devices of a leaf that is above `more`; 0: none. */
 static uint32_t upper_next_count(const struct upper *upper, uint32_t more)
 {
     uint32_t least = 0;
@@ -258,7 +262,10 @@ static uint32_t upper_next_count(const struct upper *upper, uint32_t more)
     return least;
 }
 
-/* Is it a tree with these? One of two levels stays that unless the core was taken for leaves. */
+/*
+ * Check whether it is a tree with these. A tree of two levels stays that unless the core was taken for
+ * leaves.
+ */
 static int upper_try(struct upper *upper, struct fab_layout *layout, bool two, uint8_t *level)
 {
     int rc = fab_levels_find(upper->plane, upper->is, level);
@@ -269,7 +276,7 @@ static int upper_try(struct upper *upper, struct fab_layout *layout, bool two, u
     if (rc <= 0 || (two && layout->kind != FAB_KIND_FATTREE_3) || !upper_are_accepted(upper, layout))
         return rc < 0 ? rc : 0;
     for (uint32_t s = 0; s < upper->plane->n_switches; s++)
-        upper->is[s] = layout->ranked[s] == 2; /* a leaf with few devices is no less a leaf */
+        upper->is[s] = layout->ranked[s] == 2; /* a leaf with few devices is still a leaf */
     rc = fab_levels_find(upper->plane, upper->is, level);
     return rc < 0 ? rc : 1;
 }
@@ -296,7 +303,7 @@ int fab_layout_upper(const struct fab_plane *plane, struct fab_layout *layout, u
     }
     if (rc == 0)
         rc = fab_levels_find(plane, NULL, level);
-    if (rc == 0 && two) /* as before */
+    if (rc == 0 && two) /* unchanged */
         rc = fab_layout_plain_tree(plane, layout) ?: fab_layout_tree(plane, layout);
     free(upper.is);
     free(conflicts);

@@ -1,10 +1,10 @@
 /*
- * units.c - leaves that serve the same hosts.
+ * units.c - find leaves that serve the same hosts.
  *
- * Two leaves belong together where more than half of the hosts of each have a device on the other, and at
- * least two hosts do. What belongs together directly or by others is a unit where its hosts have a device on
- * more than half of its leaves; else (hosts that are spread over a ring of leaves) there is no unit. So a
- * storage leaf that hosts of all units have a device on joins nobody, and neither does a misplugged cable.
+ * Two leaves belong together if more than half of the hosts of each have a device on the other, and at least
+ * two hosts do. A set of leaves that belong together, directly or through others, is a unit if its hosts have
+ * a device on more than half of its leaves; otherwise (hosts spread over a ring of leaves) there is no unit.
+ * So neither a storage leaf with devices of hosts of all units nor a misplugged cable joins units.
  */
 #include "topo/plane/units.h"
 
@@ -72,44 +72,46 @@ cleanup:
 
 struct rail_leaf {
     uint32_t sw, unit;
-    uint64_t places; /* sum of the places that devices on it have in their hosts */
-    uint32_t n;      /* of so many devices */
+    uint64_t places; /* sum of the places of its devices in their hosts */
+    uint32_t n;      /* number of those devices */
     uint32_t order;  /* among the leaves of its unit */
     uint32_t best, votes;
 };
 
 struct rail_unit {
     uint32_t unit, first, n; /* its leaves */
-    uint32_t hosts, full;    /* at home in it; with a device on each leaf */
+    uint32_t hosts, full;    /* with home in it; with a device on each leaf */
 };
 
 struct units_work {
     const struct fab_plane *plane;
     struct fab_units *out;
-    uint32_t *first;   /* per switch and one more: its devices are devices[first[s] .. first[s+1]-1] */
+    uint32_t *first;   /* n_switches + 1: the devices of switch s are devices[first[s] .. first[s+1]-1] */
     uint32_t *devices; /* ascending, so those of one host are neighbours */
-    uint32_t *n_hosts; /* per switch: those that count */
+    uint32_t *n_hosts; /* per switch: hosts that count */
     uint32_t *set;     /* disjoint sets of switches */
-    uint32_t *rank;    /* per switch of a unit: its place by name among the leaves of the unit */
-    uint32_t *scratch; /* three numbers a switch */
-    /* of rails */
-    uint32_t *home;  /* per host: the unit of more than half of its devices that are in units; FAB_NONE */
+    uint32_t *rank;    /* per switch of a unit: its rank by name among the leaves of the unit */
+    uint32_t *scratch; /* three numbers for each switch */
+    /* for rails */
+    uint32_t *home;  /* per host: the unit with more than half of its devices that are in units; FAB_NONE */
     uint8_t *full;   /* per host */
-    uint32_t *alike; /* per device: devices of one name and port have one number */
+    uint32_t *alike; /* per device: a number for its name and port */
     uint32_t n_alike;
     struct rail_leaf *leaves, **chosen; /* chosen: room for the leaves of a unit */
     struct rail_unit *list;             /* of units */
     uint32_t n_leaves;
     uint32_t *said, *votes;  /* per number: the rail of most, by cancelling out */
-    uint32_t *taken, *tally; /* per rail, of which there are as many as leaves at most */
+    uint32_t *taken, *tally; /* per rail, of which there are at most as many as leaves */
 };
 
-/* Does a host say anything of who belongs together? One that goes by its GUID may be a part of any other, and
- * one with more ports than hosts have is several that are called the same ("localhost"). */
+/*
+ * Return whether a host counts as evidence. One named by its GUID may be a part of any other, and one with
+ * more ports than a host can have is several with one name ("localhost").
+ */
 static bool units_host_counts(const struct fab_plane *plane, const struct fab_host *host)
 {
     const struct fab_inventory *inv = plane->inv;
-    uint32_t cables = 0; /* functions of a card have none of their own */
+    uint32_t cables = 0; /* functions of a card have none */
     for (uint32_t i = host->first; i < host->first + host->n && cables <= UNITS_MOST_DEVICES; i++)
         cables += inv->ports[plane->devices[i].port].peer != FAB_NONE;
     return cables <= UNITS_MOST_DEVICES &&
@@ -119,16 +121,16 @@ static bool units_host_counts(const struct fab_plane *plane, const struct fab_ho
 /* ---- rails ----------------------------------------------------------------------------------------- */
 
 /*
- * Which leaves of different units are one rail, and whose cable is on another one.
+ * Match the leaves of different units to rails, and find the cables on another rail.
  *
- * Within a unit the rails are its leaves. Which of them are the same rail as which of another unit say the
- * devices: those of one name and port ("mlx5_3") are on one rail. Units where the names are other ones, or
- * none are given, are laid side by side: their leaves stand in the order in which the devices of their hosts
- * do. The unit with most leaves comes first, since there no rail is absent. Only hosts with a device on every
- * leaf of their unit are asked, as the names of what is left of others may have moved up.
+ * Within a unit the rails are its leaves. Leaves of different units are matched by devices: those of one name
+ * and port ("mlx5_3") are on one rail. Units with other names, or without names, are matched in order: their
+ * leaves are in the order of the devices in their hosts. The unit with most leaves comes first, because no
+ * rail is absent there. Only hosts with a device on every leaf of their unit count, because the names of the
+ * remaining devices of other hosts may have changed.
  */
 
-#define FEWEST_ALIKE 3 /* of so many devices of one name, most say where their place is */
+#define FEWEST_ALIKE 3 /* with this many devices of one name, the majority decides their place */
 
 static uint32_t rails_unit_of(const struct units_work *work, uint32_t device)
 {
@@ -136,7 +138,7 @@ static uint32_t rails_unit_of(const struct units_work *work, uint32_t device)
     return sw == FAB_NONE ? FAB_NONE : work->out->unit[sw];
 }
 
-/* ---- where hosts are at home ----------------------------------------------------------------------- */
+/* ---- home units of hosts -------------------------------------------------------------------------- */
 
 static uint32_t rails_home(const struct units_work *work, const struct fab_host *host)
 {
@@ -178,7 +180,7 @@ static void rails_find_homes(struct units_work *work)
     }
 }
 
-/* May a device say which rail its leaf is? */
+/* Return whether a device counts as evidence for its leaf's rail. */
 static bool rails_asked(const struct units_work *work, uint32_t device)
 {
     uint32_t h = work->plane->devices[device].host, home = work->home[h];
@@ -195,7 +197,7 @@ static int rail_compare_leaves(const void *x, const void *y)
            ?: FAB_ORDER(a->order, b->order);
 }
 
-/* The leaves of each unit by the places that devices on them have in their hosts, then by name. */
+/* Sort the leaves of each unit by the places of their devices in the hosts, then by name. */
 static void rails_sort_leaves(struct units_work *work)
 {
     const struct fab_plane *plane = work->plane;
@@ -243,7 +245,7 @@ static int rails_number_alike(struct units_work *work)
     return 0;
 }
 
-/* ---- units side by side ---------------------------------------------------------------------------- */
+/* ---- matching units -------------------------------------------------------------------------------- */
 
 static int rail_compare_units(const void *x, const void *y)
 {
@@ -257,12 +259,12 @@ static int rail_compare_votes(const void *x, const void *y)
     return FAB_ORDER(b->votes, a->votes) ?: FAB_ORDER(a->order, b->order);
 }
 
-/* The rail that most devices on a leaf are known to be on. */
+/* Find the rail that most devices on a leaf are known to be on. */
 static void rails_ask_leaf(struct units_work *work, struct rail_leaf *leaf)
 {
     const uint32_t *first = work->first + leaf->sw, *devices = work->devices;
     leaf->votes = 0;
-    for (int round = 0; round < 2; round++) { /* count, and clear what was counted */
+    for (int round = 0; round < 2; round++) { /* count, then clear the counts */
         for (uint32_t i = first[0]; i < first[1]; i++) {
             uint32_t number = work->alike[devices[i]], rail = work->said[number];
             if (work->votes[number] == 0 || !rails_asked(work, devices[i]))
@@ -276,7 +278,7 @@ static void rails_ask_leaf(struct units_work *work, struct rail_leaf *leaf)
     }
 }
 
-/* What devices on a leaf are called is what devices of its rail are called. */
+/* Record the names of a leaf's devices for its rail. */
 static void rails_learn(struct units_work *work, const struct rail_leaf *leaf, uint32_t rail)
 {
     const uint32_t *first = work->first + leaf->sw, *devices = work->devices;
@@ -290,7 +292,7 @@ static void rails_learn(struct units_work *work, const struct rail_leaf *leaf, u
     }
 }
 
-/* First the leaves whose devices say it, most votes first; the others, in order, have what is free. */
+/* First assign the leaves with evidence, most votes first; the others, in order, get the free rails. */
 static void rails_lay_unit(struct units_work *work, const struct rail_unit *unit)
 {
     uint32_t *rail = work->out->rail, next = 0, tick = unit->unit + 1;
@@ -320,7 +322,7 @@ static void rails_lay_unit(struct units_work *work, const struct rail_unit *unit
 
 /* ---- strays ---------------------------------------------------------------------------------------- */
 
-/* The leaf of more than half of these devices, where they are enough; FAB_NONE. */
+/* Return the leaf with more than half of these devices if there are enough; FAB_NONE. */
 static uint32_t rails_usual(const struct fab_plane *plane, const struct fab_key *keys, uint32_t n)
 {
     uint32_t usual = FAB_NONE, votes = 0, there = 0;
@@ -335,7 +337,7 @@ static uint32_t rails_usual(const struct fab_plane *plane, const struct fab_key 
     return n >= FEWEST_ALIKE && 2 * (uint64_t)there > n ? usual : FAB_NONE;
 }
 
-/* Devices of one name and unit: mark those that are elsewhere than most. */
+/* Mark the devices of one name and unit that are elsewhere than most. */
 static void rails_mark_strays(const struct units_work *work, const struct fab_key *keys, uint32_t n,
                               struct fab_stray *marks)
 {
@@ -351,7 +353,10 @@ static void rails_mark_strays(const struct units_work *work, const struct fab_ke
     }
 }
 
-/* Of hosts that have as many devices as their unit has leaves: what is left of others may be called anew. */
+/*
+ * Find strays among hosts that have as many devices as their unit has leaves; the remaining devices of other
+ * hosts may have new names.
+ */
 static int rails_find_strays(struct units_work *work)
 {
     const struct fab_plane *plane = work->plane;
@@ -385,7 +390,7 @@ static int rails_find_strays(struct units_work *work)
     return 0;
 }
 
-/* ---- all ------------------------------------------------------------------------------------------- */
+/* ---- the whole computation ----------------------------------------------------------------------------- */
 
 static int rails_lay_all(struct units_work *work)
 {
@@ -403,7 +408,7 @@ static int rails_lay_all(struct units_work *work)
     return 0;
 }
 
-/* The units are there: give their leaves rails, and find the strays. 0 or PMIXFAB_ERR_NOMEM. */
+/* Give the leaves of the units rails, and find the strays. Return 0 or PMIXFAB_ERR_NOMEM. */
 static int units_find_rails(struct units_work *work)
 {
     const struct fab_plane *plane = work->plane;
@@ -447,7 +452,7 @@ cleanup:
 
 /* ---- units ----------------------------------------------------------------------------------------- */
 
-/* No plain tree goes on after this. */
+/* Return whether units are possible; a plain tree ends here. */
 static bool units_possible(const struct fab_plane *plane)
 {
     for (uint32_t h = 0; plane->n_switches > 1 && h < plane->n_hosts; h++) {
@@ -459,7 +464,7 @@ static bool units_possible(const struct fab_plane *plane)
     return false;
 }
 
-/* The devices of each switch, and how many hosts they are of. */
+/* List the devices of each switch, and count their hosts. */
 static void units_sort_devices(struct units_work *work)
 {
     const struct fab_plane *plane = work->plane;
@@ -482,7 +487,10 @@ static void units_sort_devices(struct units_work *work)
     }
 }
 
-/* Count with how many hosts of leaf a each leaf above it is shared; those go to list. Returns how many. */
+/*
+ * Count the common hosts of leaf a with each leaf above it, which are added to list. Return the number of
+ * those leaves.
+ */
 static uint32_t units_count_shared(const struct units_work *work, uint32_t a, uint32_t *shared,
                                    uint32_t *tick, uint32_t *list)
 {
@@ -525,7 +533,7 @@ static void units_join_leaves(struct units_work *work)
     }
 }
 
-/* Of sets of leaves, those that are units: unit[s] is a number below n_switches. */
+/* Keep the sets of leaves that are units: unit[s] is a number below n_switches. */
 static void units_keep_dense(struct units_work *work)
 {
     const struct fab_plane *plane = work->plane;
@@ -549,7 +557,7 @@ static void units_keep_dense(struct units_work *work)
     for (uint32_t s = 0; s < n; s++) {
         uint32_t root = fab_set_root(work->set, s);
         leaves[root]++;
-        seen[root] += work->n_hosts[s]; /* places where a host has a device on a leaf */
+        seen[root] += work->n_hosts[s]; /* pairs of a host and a leaf with a device of it */
     }
     for (uint32_t s = 0; s < n; s++) {
         uint32_t root = fab_set_root(work->set, s);
@@ -587,7 +595,7 @@ static int units_search(const struct fab_plane *plane, struct fab_units *out)
 {
     size_t n = plane->n_switches;
     struct units_work work = {.plane = plane, .out = out};
-    /* One block: seven numbers a switch and one more, and one a device. */
+    /* One block: seven numbers for each switch, one more, and one for each device. */
     uint32_t *block = fab_array(7 * n + 1 + plane->n_devices, sizeof *block);
     if (block == NULL)
         return PMIXFAB_ERR_NOMEM;

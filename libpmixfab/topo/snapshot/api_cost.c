@@ -1,4 +1,4 @@
-/* api_cost.c - costs through the public calls, and one of the cheapest paths between two devices. */
+/* api_cost.c - public functions for costs, and for a cheapest path between two devices. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -25,7 +25,7 @@ int pmixfab_row(const struct pmixfab *fab, uint32_t a, uint16_t *row, size_t n)
     return PMIXFAB_OK;
 }
 
-/* The cheapest of their devices; symmetric, as the costs of devices are. */
+/* Return the lowest cost between their devices; symmetric, as the costs of devices are. */
 static uint16_t host_cost(const struct pmixfab *fab, uint32_t a, uint32_t b)
 {
     const uint32_t a_end = fab_reader_host_end(fab, a), b_end = fab_reader_host_end(fab, b);
@@ -47,7 +47,7 @@ int pmixfab_host_cost(const struct pmixfab *fab, uint32_t a, uint32_t b, uint16_
     return PMIXFAB_OK;
 }
 
-/* Are these n numbers below `limit`, and is there room for their matrix? */
+/* Return whether these n numbers are below `limit` and there is memory for their matrix. */
 static bool costs_asked_well(const uint32_t *which, size_t n, uint32_t limit, const uint16_t *cells)
 {
     if (n > 0 && (which == NULL || cells == NULL))
@@ -78,7 +78,7 @@ int pmixfab_host_costs(const struct pmixfab *fab, const uint32_t *hosts, size_t 
     return PMIXFAB_OK;
 }
 
-/* Values and bytes of a whole matrix; false where this machine cannot address them. */
+/* Compute elements and bytes of a whole matrix; return false if this machine cannot address them. */
 static bool matrix_size(uint32_t n_devices, size_t *values, size_t *bytes)
 {
     return !__builtin_mul_overflow((size_t)n_devices, (size_t)n_devices, values) &&
@@ -99,8 +99,8 @@ int pmixfab_matrix(const struct pmixfab *fab, uint16_t *cells, size_t n, unsigne
 }
 
 /*
- * Fresh memory, which munmap() of its own start and size gives back. Large memory starts at a huge page's
- * boundary: filling a fresh matrix is mostly the taking of pages, and so there are 512 times fewer of them.
+ * Map new memory, to be unmapped with its own start and size. Large memory starts at the boundary of a huge
+ * page: most of the time to fill a new matrix is page faults, and this way there are 512 times fewer.
  */
 static void *map_memory(size_t bytes)
 {
@@ -118,7 +118,7 @@ static void *map_memory(size_t bytes)
         munmap(map, before);
     if (before < extra)
         munmap(map + before + used, extra - before);
-    /* a wish: a matrix without huge pages is slower to fill, not wrong */
+    /* best effort: without huge pages the matrix is only slower to fill */
     madvise(map + before, used, MADV_HUGEPAGE);
     return map + before;
 }
@@ -175,7 +175,7 @@ int pmixfab_matrix_update(const struct pmixfab *before, const struct pmixfab *fa
 /* ---- a path, switch by switch -----------------------------------------------------------------------------
  */
 
-/* Of the cheapest way from the start: what it costs, and the switch before. */
+/* On the cheapest path from the start: its cost, and the previous switch. */
 struct path_step {
     uint32_t cost, before;
 };
@@ -193,8 +193,8 @@ static bool path_improve(const struct pmixfab *fab, uint32_t start, struct path_
 }
 
 /*
- * Look at all cables again and again until no way becomes cheaper: that is as many times as the longest way
- * has switches, which is few, and needs no lists of neighbours, which would take as long to make.
+ * Relax all cables until no path becomes cheaper. That takes as many rounds as the longest path has switches,
+ * which is few, and needs no lists of neighbours, which would take as long to build.
  */
 static void path_search(const struct pmixfab *fab, uint32_t start, struct path_step *steps)
 {
@@ -228,13 +228,13 @@ int pmixfab_path(const struct pmixfab *fab, uint32_t a, uint32_t b, uint32_t *sw
     const uint32_t start = fab->devices[a].sw, end = fab->devices[b].sw;
     uint32_t count = 0;
     if (fab->costs.host[a] == fab->costs.host[b] || start == FAB_NONE || end == FAB_NONE) {
-        *n = 0; /* inside the host, or by a cable from device to device */
+        *n = 0; /* within the host, or a cable between two devices */
         return PMIXFAB_OK;
     }
     struct path_step *steps = malloc(fab->meta->n_switches * sizeof(*steps));
     if (steps == NULL)
         return PMIXFAB_ERR_NOMEM;
-    /* from the end, so that the steps lead from the start */
+    /* search from the end, so that the steps lead from the start */
     path_search(fab, end, steps);
     int rc = steps[start].cost == UINT32_MAX ? PMIXFAB_ERR_CORRUPT : PMIXFAB_OK;
     for (uint32_t s = start; rc == PMIXFAB_OK && s != FAB_NONE; s = steps[s].before, count++)

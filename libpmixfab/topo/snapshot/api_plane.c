@@ -1,5 +1,6 @@
-/* api_plane.c - what a snapshot says of its plane, devices and their facts, hosts, switches, links and
- * groups. */
+/*
+ * api_plane.c - public functions for the plane, devices and their facts, hosts, switches, links and groups.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,7 @@ int pmixfab_plane_sized(const struct pmixfab *fab, struct pmixfab_plane *out, si
     return PMIXFAB_OK;
 }
 
-/* Numbers of units and rails are from 1 on. */
+/* Numbers of units and rails start at 1. */
 static uint32_t rail_of(const struct pmixfab *fab, uint32_t sw)
 {
     uint32_t rail = fab->rails == NULL || sw == FAB_NONE ? FAB_NONE : fab->rails[sw].rail;
@@ -180,7 +181,7 @@ const char *pmixfab_group_name(const struct pmixfab *fab, uint32_t g)
     return fab->group_names == NULL ? "" : fab_reader_string(fab, fab->group_names[g]);
 }
 
-/* Are the hosts that have a device on the switch those of the group? */
+/* Return whether the hosts with a device on the switch are those of the group. */
 static bool group_is_of(const struct pmixfab *fab, uint32_t g, uint32_t sw)
 {
     const uint32_t start = fab->group_start[g], end = fab->group_start[g + 1];
@@ -198,8 +199,10 @@ static bool group_is_of(const struct pmixfab *fab, uint32_t g, uint32_t sw)
     return true;
 }
 
-/* A leaf's group has the leaf's name, at the same place among the strings; a unit's has the same hosts as
- * each of its leaves, and a name of its own. */
+/*
+ * A leaf's group has the leaf's name, with the same string offset; a unit's group has the same hosts as each
+ * of its leaves, and a name of its own.
+ */
 int pmixfab_group_switch(const struct pmixfab *fab, uint32_t g, uint32_t *sw)
 {
     if (fab == NULL || sw == NULL || g >= fab->meta->n_groups)
@@ -276,13 +279,16 @@ int pmixfab_shape_string(const struct pmixfab *fab, enum pmixfab_view view, char
     return PMIXFAB_OK;
 }
 
-/* ---- what is known of a device beside its place in the fabric ---------------------------------------------
+/*
+ * ---- facts of a device -----------------------------------------------------------------------------------
  */
 
 static const char compute_name[] = "compute";
 
-/* The facts of a device, *n of them. Kinds ascend, so those of a newer writer, which have no name, are last
- * but for FAB_FACT_COMPUTE. */
+/*
+ * Return the *n facts of a device. Kinds ascend, so those of a newer writer, which have no name here, are
+ * last except for FAB_FACT_COMPUTE.
+ */
 static const struct snap_fact *api_facts_of(const struct pmixfab *fab, uint32_t index, uint32_t *n)
 {
     *n = 0;
@@ -302,7 +308,8 @@ int pmixfab_fact_sized(const struct pmixfab *fab, uint32_t index, uint32_t i, st
     const struct snap_fact *facts = api_facts_of(fab, index, &n);
     if (i >= n)
         return PMIXFAB_ERR_NOTFOUND;
-    if (facts[i].kind >= FAB_FACTS) { /* the first that has no name stands for COMPUTE, which is the last */
+    if (facts[i].kind >=
+        FAB_FACTS) { /* the first kind without a name is skipped to COMPUTE, which is the last */
         if ((i > 0 && facts[i - 1].kind >= FAB_FACTS) || facts[n - 1].kind != FAB_FACT_COMPUTE)
             return PMIXFAB_ERR_NOTFOUND;
         i = n - 1;

@@ -1,4 +1,4 @@
-/* api_rundir.c - the planes that a fabricd has published in its run directory: NAME.snap each. */
+/* api_rundir.c - the planes that a fabricd has published in its run directory, in files NAME.snap. */
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
@@ -13,15 +13,15 @@
 #include "topo/base/library_log.h"
 #include "topo/snapshot/reader.h"
 
-#define MEND_MS 500 /* how long the daemon is waited for */
+#define MEND_MS 500 /* maximum wait for the daemon */
 
-/* A published plane that was opened and found good. */
+/* A published plane that was opened and is valid. */
 struct found {
     char name[SNAP_NAME_MAX + 1];
     struct pmixfab *fab;
 };
 
-/* Open one plane. A file that holds another plane than its name says was put there by somebody else. */
+/* Open one plane. If a file contains another plane than the one in its name, another program wrote it. */
 static int rundir_try_plane(const char *rundir, const char *plane, struct pmixfab **out, struct fab_err *err)
 {
     char *path = NULL;
@@ -43,8 +43,8 @@ static int rundir_try_plane(const char *rundir, const char *plane, struct pmixfa
 }
 
 /*
- * A fabricd writes a damaged file again when a reader asks it to (docs/control.md, mend). False: none
- * answered in time.
+ * Ask fabricd to write a damaged file again (docs/control.md, mend). Return false if no answer arrives in
+ * time.
  */
 static bool rundir_ask(const char *rundir)
 {
@@ -85,7 +85,7 @@ static void free_found(struct found *found, size_t n)
     free(found);
 }
 
-/* By default first (of several the newest), then index, then name. */
+/* Compare: the default plane first (of several the newest), then by index, then by name. */
 static int compare_found(const void *left, const void *right)
 {
     const struct found *a = left, *b = right;
@@ -101,9 +101,9 @@ static int compare_found(const void *left, const void *right)
 }
 
 /*
- * Add the plane that a file of the directory holds, if it holds one. What is no good snapshot is logged and
- * *skipped is its error (the first one's); a file that was renamed away meanwhile was never there. An error
- * is returned only for what is no fault of the file.
+ * Add the plane of a file of the directory, if it holds one. An invalid snapshot is logged, and *skipped
+ * becomes its error (the first one's); a file that was renamed meanwhile is ignored. An error is returned
+ * only if the file is not its cause.
  */
 static int rundir_add_file(const char *rundir, const char *file, struct found **found, size_t *n,
                            int *skipped, struct fab_err *err)
@@ -134,7 +134,10 @@ static int rundir_add_file(const char *rundir, const char *file, struct found **
     return PMIXFAB_OK;
 }
 
-/* Open every plane of a run directory, in the order of compare_found(). *skipped as above; 0: nothing was. */
+/*
+ * Open every plane of a run directory, in the order of compare_found(). *skipped as above; 0: no file was
+ * skipped.
+ */
 static int rundir_open_all(const char *rundir, struct found **out, size_t *n, int *skipped,
                            struct fab_err *err)
 {
@@ -149,7 +152,7 @@ static int rundir_open_all(const char *rundir, struct found **out, size_t *n, in
         rc = errno == ENOENT || errno == ENOTDIR ? PMIXFAB_ERR_NOTFOUND
              : errno == EACCES                   ? PMIXFAB_ERR_PERM
                                                  : PMIXFAB_ERR_IO;
-        return fab_fail(err, rc, "%s: cannot be read: %s: is a fabricd running here?", rundir,
+        return fab_fail(err, rc, "%s: cannot be read: %s: check that fabricd runs here", rundir,
                         strerror(errno));
     }
     for (struct dirent *entry; rc == 0 && (entry = readdir(dir)) != NULL;)

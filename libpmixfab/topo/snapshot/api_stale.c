@@ -1,4 +1,4 @@
-/* api_stale.c - does somebody keep what a run directory holds up to date? */
+/* api_stale.c - find out whether the snapshots in a run directory are kept up to date. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,15 +11,15 @@
 #include "topo/snapshot/snapshot.h"
 
 /*
- * A fabricd that runs listens on its control socket. The connection is closed at once: to the daemon it is a
- * caller who asks nothing. What one that was killed leaves refuses.
+ * Test whether a fabricd runs: it listens on its control socket. The connection is closed at once, without a
+ * request. The socket left by a killed daemon refuses connections.
  */
 static int stale_answers(const struct sockaddr_un *address, bool *answers)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return PMIXFAB_ERR_IO;
-    /* EAGAIN: so many callers wait that there is no place for one more */
+    /* EAGAIN: its queue of callers is full, so it runs */
     int failed = connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ? 0 : errno;
     close(fd);
     *answers = failed == 0 || failed == EAGAIN;
@@ -38,13 +38,13 @@ int pmixfab_stale_rundir(const char *rundir, int *stale)
         rundir = FAB_DEFAULT_RUNDIR;
     if (access(rundir, X_OK) != 0) {
         const int rc = errno == EACCES ? PMIXFAB_ERR_PERM : PMIXFAB_ERR_NOTFOUND;
-        fab_log(PMIXFAB_LOG_ERROR, "%s: %s: is a fabricd running here?", rundir, strerror(errno));
+        fab_log(PMIXFAB_LOG_ERROR, "%s: %s: check that fabricd runs here", rundir, strerror(errno));
         return rc;
     }
     int n = snprintf(path, sizeof(path), "%s/" FAB_RUNDIR_STALE, rundir);
     if (n < 0 || (size_t)n >= sizeof(path))
         return PMIXFAB_ERR_RANGE;
-    /* no fabricd can listen where the socket's name is too long */
+    /* no fabricd can listen if the socket's name is too long */
     n = snprintf(address.sun_path, sizeof(address.sun_path), "%s/control.sock", rundir);
     int rc = (size_t)n < sizeof(address.sun_path) ? stale_answers(&address, &answers) : PMIXFAB_OK;
     if (rc == PMIXFAB_OK)

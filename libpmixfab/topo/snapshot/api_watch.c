@@ -1,4 +1,4 @@
-/* api_watch.c - a descriptor that says when to look at a run directory, and what is different then. */
+/* api_watch.c - a descriptor that becomes readable when a run directory may have changed, and the changes. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "topo/snapshot/format.h"
 #include "topo/snapshot/snapshot.h"
 
-/* What one file says; generation 0: it is not there. */
+/* The state of one file; generation 0: the file does not exist. */
 struct watch_state {
     uint64_t generation;
     int64_t published;
@@ -22,7 +22,7 @@ struct watch_state {
 struct watch_plane {
     char name[SNAP_NAME_MAX + 1];
     struct watch_state now, told;
-    bool seen; /* by the look that is under way */
+    bool seen; /* by the scan in progress */
 };
 
 struct pmixfab_watch {
@@ -45,7 +45,7 @@ static struct watch_plane *watch_plane(struct pmixfab_watch *watch, const char *
     return plane;
 }
 
-/* A file whose head is no good tells nothing: what is known stays. */
+/* Read the state of a file. If its head is invalid, the known state stays. */
 static void watch_read(int dir, const char *file, struct watch_state *now)
 {
     char bytes[sizeof(struct snap_head)] __attribute__((aligned(8)));
@@ -63,7 +63,7 @@ static int watch_look(struct pmixfab_watch *watch)
     int rc = PMIXFAB_OK;
     DIR *dir;
 
-    /* before the look: nothing slips through between */
+    /* before the scan: no change between is missed */
     fab_folder_watch_arm(&watch->folder);
     dir = opendir(watch->folder.folder);
     if (dir == NULL && errno != ENOENT && errno != ENOTDIR)
@@ -90,11 +90,11 @@ static int watch_look(struct pmixfab_watch *watch)
         closedir(dir);
     if (dir != NULL && rc == PMIXFAB_OK)
         rc = pmixfab_stale_rundir(watch->folder.folder, &watch->stale);
-    /* removed since, or the socket is not for this user: then that is not known */
+    /* removed since, or this user may not connect to the socket: then the state is unknown */
     return rc == PMIXFAB_ERR_NOTFOUND || rc == PMIXFAB_ERR_PERM ? PMIXFAB_OK : rc;
 }
 
-/* The first thing that is not what was told. */
+/* Return the first difference that is not reported yet. */
 static bool watch_tell(struct pmixfab_watch *watch, struct pmixfab_change *change)
 {
     memset(change, 0, sizeof(*change));
@@ -142,7 +142,7 @@ int pmixfab_watch_open(const char *rundir, struct pmixfab_watch **out)
         pmixfab_watch_close(watch);
         return rc;
     }
-    while (watch_tell(watch, &change)) /* what is there already is no news */
+    while (watch_tell(watch, &change)) /* existing snapshots are no changes */
         continue;
     *out = watch;
     return PMIXFAB_OK;
@@ -160,7 +160,7 @@ int pmixfab_watch_next_sized(struct pmixfab_watch *watch, struct pmixfab_change 
     if (watch == NULL || out == NULL || size == 0)
         return PMIXFAB_ERR_INVAL;
     if (!watch_tell(watch, &change)) {
-        /* that something happened is all that they say; what it was is seen by looking */
+        /* an event says only that something happened; the scan finds the change */
         fab_folder_watch_drain(&watch->folder);
         int rc = watch_look(watch);
         if (rc != PMIXFAB_OK)

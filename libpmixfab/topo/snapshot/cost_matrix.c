@@ -1,9 +1,9 @@
 /*
- * cost_matrix.c - the compact form written out: a row, and the whole matrix.
+ * cost_matrix.c - expand the compact form: a row, and the whole matrix.
  *
- * Devices with the same edge and access cost have the same row but for their own place and their host's.
- * Such a class's row is made once and then streamed to the rows of its devices. It is made from runs:
- * stretches of neighbouring devices of one class, which hold one value.
+ * Devices with the same edge and access cost have the same row, except for their own place and their host's.
+ * The row of such a class is made once and then streamed to the rows of its devices. It is made of runs:
+ * adjacent devices of one class, which have one value.
  */
 #include "topo/snapshot/cost_matrix.h"
 #include "topo/base/scratch.h"
@@ -93,10 +93,10 @@ typedef uint16_t lanes __attribute__((vector_size(16)));
 typedef uint16_t wide __attribute__((vector_size(64)));
 #define WIDE 32
 
-/* Outputs from this size on go past the caches. */
+/* Outputs from this size on bypass the caches. */
 #define STREAM_FROM (4u << 20)
 #define CACHE_LINE  32u /* values */
-/* Rows in one piece of work, at most. */
+/* Maximum number of rows of one task. */
 #define TASK_ROWS 64
 
 struct run {
@@ -116,7 +116,7 @@ struct job {
     uint32_t *class_edge;   /* per class */
     uint16_t *class_access; /* per class */
     uint32_t *rows;         /* devices by class */
-    struct run *runs;       /* one more at the end: where all devices end */
+    struct run *runs;       /* one more at the end: the end of all devices */
     struct task *tasks;
     uint16_t *space; /* per thread, `stride` values: the classes' costs, then a row */
     size_t stride;
@@ -144,7 +144,10 @@ void fab_cost_row(const struct fab_cost_view *v, uint32_t a, uint16_t *row)
     row[a] = 0;
 }
 
-/* Class of each device, classes numbered in order of appearance. Classes of one edge are chained. */
+/*
+ * Find the class of each device; classes are numbered in order of appearance. Classes of one edge are
+ * chained.
+ */
 static int find_classes(struct job *job)
 {
     const struct fab_cost_view *v = job->v;
@@ -177,7 +180,7 @@ static int find_classes(struct job *job)
     return PMIXFAB_OK;
 }
 
-/* Devices by class (a counting sort), cut into tasks. */
+/* Sort devices by class (a counting sort) and divide them into tasks. */
 static int make_tasks(struct job *job)
 {
     uint32_t n = job->v->n_devices, *start;
@@ -199,7 +202,7 @@ static int make_tasks(struct job *job)
     return PMIXFAB_OK;
 }
 
-/* add_cost() for n classes at once: to[d] from dist[d] and own + access[d]. */
+/* Run add_cost() for n classes at once: to[d] from dist[d] and own + access[d]. */
 static FAB_ALWAYS_INLINE void add_costs(uint16_t *to, const uint16_t *dist, const uint16_t *access,
                                         uint16_t own, uint32_t n)
 {
@@ -220,7 +223,7 @@ static FAB_ALWAYS_INLINE void add_costs(uint16_t *to, const uint16_t *dist, cons
         to[at] = add_cost(dist[at], (uint32_t)own + access[at]);
 }
 
-/* Costs from a device of class c to one of each class. */
+/* Compute the costs from a device of class c to one of each class. */
 static FAB_ALWAYS_INLINE void class_costs(const struct job *job, uint32_t c, uint16_t *costs)
 {
     const uint16_t *dist = job->v->dist + (size_t)job->class_edge[c] * job->v->n_edges;
@@ -233,7 +236,7 @@ static FAB_ALWAYS_INLINE void class_costs(const struct job *job, uint32_t c, uin
         costs[d] = add_cost(dist[job->class_edge[d]], (uint32_t)own + job->class_access[d]);
 }
 
-/* The row of a class. Writes up to LANES - 1 places behind its end. */
+/* Write the row of a class. Writes up to LANES - 1 values past its end. */
 static FAB_ALWAYS_INLINE void class_row(const struct job *job, const uint16_t *costs, uint16_t *row)
 {
     if (job->n_runs > job->v->n_devices / 3) {
@@ -250,8 +253,7 @@ static FAB_ALWAYS_INLINE void class_row(const struct job *job, const uint16_t *c
 }
 
 #if defined(__x86_64__)
-/* Copy past the caches. The ends, which share a cache line with the rows before and behind, go through them.
- */
+/* Copy past the caches. The ends, which share a cache line with the adjacent rows, go through them. */
 static void stream_copy(uint16_t *to, const uint16_t *from, size_t n)
 {
     size_t head = (64 - ((uintptr_t)to & 63)) % 64 / sizeof(*to);
@@ -284,7 +286,7 @@ static void copy_row(const struct job *job, uint16_t *to, const uint16_t *from)
     memcpy(to, from, job->v->n_devices * sizeof(*to));
 }
 
-/* Write row i: put what is special about it into the class's row, copy, take it out again. */
+/* Write row i: insert its own values into the class's row, copy, remove them again. */
 static void write_row(const struct job *job, const uint16_t *costs, uint16_t *row, uint32_t i)
 {
     const uint32_t *host = job->v->host;
@@ -312,7 +314,7 @@ static FAB_ALWAYS_INLINE void matrix_job_thread(struct job *job, unsigned thread
             write_row(job, costs, row, job->rows[task->first + r]);
     }
 #if defined(__x86_64__)
-    _mm_sfence(); /* streamed stores are seen in order from here on */
+    _mm_sfence(); /* orders the streamed stores before later ones */
 #endif
 }
 

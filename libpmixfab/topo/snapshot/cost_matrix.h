@@ -1,6 +1,6 @@
 /*
- * cost_matrix.h - the costs of a view, written out as rows and as the whole matrix, on as many threads and
- * with as wide vectors as there are; and these threads and vectors, for the search. threads 0: as many as the
+ * cost_matrix.h - expand the costs of a view to rows and to the whole matrix, with all available threads and
+ * the widest vectors; and these threads and vectors, for the search. threads 0: as many as processors the
  * process may run on.
  */
 #ifndef FAB_TOPO_SNAPSHOT_COST_MATRIX_H
@@ -10,15 +10,14 @@
 
 #include "topo/snapshot/cost_view.h"
 
-/* One row (n_devices values), and the whole matrix (n_devices squared). */
+/* Write one row (n_devices values), and the whole matrix (n_devices squared). */
 void fab_cost_row(const struct fab_cost_view *v, uint32_t a, uint16_t *row);
 int fab_cost_matrix(const struct fab_cost_view *v, uint16_t *cells, unsigned threads);
 
 /*
- * The matrix of `was`, in cells, becomes that of `now`, in place: cells that are the same are mostly not
- * touched, and where many differ all are written from nothing. Both have as many devices, or it is
- * PMIXFAB_ERR_INVAL. *written (NULL: not wanted): how many cells were written, about. On error the cells are
- * as they were.
+ * Turn the matrix of `was`, in cells, into that of `now` in place: equal cells are mostly not written; if
+ * many differ, all are written anew. PMIXFAB_ERR_INVAL unless both have as many devices. *written (NULL: not
+ * wanted) becomes the approximate number of written cells. On error the cells are unchanged.
  */
 int fab_cost_matrix_update(const struct fab_cost_view *was, const struct fab_cost_view *now, uint16_t *cells,
                            unsigned threads, uint64_t *written);
@@ -26,7 +25,9 @@ int fab_cost_matrix_update(const struct fab_cost_view *was, const struct fab_cos
 /* ---- vectors and threads --------------------------------------------------------------------------------
  */
 
-/* Instructions that a function body is compiled for; the body is the same, written with vector types. */
+/*
+ * Instruction sets that a function body is compiled for; the source is the same, written with vector types.
+ */
 #if defined(__x86_64__)
 #define FAB_TARGET_AVX2   __attribute__((target("avx2")))
 #define FAB_TARGET_AVX512 __attribute__((target("avx2,avx512f,avx512bw,avx512dq,avx512vl")))
@@ -35,16 +36,19 @@ int fab_cost_matrix_update(const struct fab_cost_view *was, const struct fab_cos
 
 enum fab_isa { FAB_ISA_ANY = 0, FAB_ISA_AVX2 = 1, FAB_ISA_AVX512 = 2 };
 
-/* What this processor has, but no more than the limit: tests set one to go through every body. */
+/* Return the best set of this processor, but not above the limit: tests set one to run every body. */
 enum fab_isa fab_cost_isa(void);
 void fab_cost_limit_isa(enum fab_isa limit);
 
-/* How many to use where `asked` may be 0 (all that the process may run on), for `tasks` pieces of work. */
+/*
+ * Return the number of threads to use for `tasks` pieces of work; asked 0: as many as processors the process
+ * may run on.
+ */
 unsigned fab_cost_threads(unsigned asked, size_t tasks);
 
 /*
- * Run work(job, i) on n threads, i from 0 to n-1, the caller's own being one of them, and wait for all. Where
- * no thread can be started fewer run: the work must be such that any of them could do it all.
+ * Run work(job, i) on n threads, i from 0 to n-1, one of them the caller's, and wait for all. If a thread
+ * cannot be started, fewer run: each must be able to do all the work.
  */
 void fab_cost_run(unsigned n, void (*work)(void *job, unsigned i), void *job);
 

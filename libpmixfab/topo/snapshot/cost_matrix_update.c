@@ -1,9 +1,9 @@
 /*
- * cost_matrix_update.c - the matrix of a plane as it was becomes that of the plane as it is, in place.
+ * cost_matrix_update.c - turn the former matrix of a plane into its present one in place.
  *
- * docs/design/costs.md says which cells can differ. Edges are numbered anew in every plane, so each is held
- * against the one that most of its devices were on before. Everything that is written is known before the
- * first cell is: where it is much, everything is written from nothing.
+ * docs/design/costs.md says which cells can differ. Edges are numbered anew in every plane, so each is
+ * compared with the former edge of most of its devices. All changes are known before the first cell is
+ * written; if they are many, the whole matrix is written anew.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +13,10 @@
 #include "topo/model/model.h"
 #include "topo/snapshot/cost_matrix.h"
 
-/* Cells that are written here and there, in the time of one that is written in a row with all others.
- * Measured: the caches hold none of them. */
+/*
+ * Scattered cells that take as long as one cell written in sequence with all others. Measured: the caches
+ * hold none of them.
+ */
 #define CELL_WORTH 12u
 
 struct pair {
@@ -25,21 +27,21 @@ struct refresh {
     struct fab_scratch scratch;
     const struct fab_cost_view *was, *now;
     uint16_t *cells;
-    uint32_t *from;  /* per edge: which it was; FAB_NONE: it has no device */
-    bool same_edges; /* all are what they were */
-    uint8_t *anew;   /* per device: its row and its column */
+    uint32_t *from;  /* per edge: its former edge; FAB_NONE: it has no device */
+    bool same_edges; /* all edges are unchanged */
+    uint8_t *anew;   /* per device: its row and column change */
     uint32_t *rows;  /* these devices */
     uint32_t n_rows;
-    struct pair *pairs; /* of edges, whose cost is another one */
+    struct pair *pairs; /* pairs of edges with another cost */
     uint32_t n_pairs, cap;
     uint32_t *start, *member; /* devices by edge: member[start[e] .. start[e + 1] - 1] */
     uint32_t *hosts;          /* first devices of hosts with other places */
     uint32_t n_hosts;
-    uint64_t most; /* cells that may be written here and there */
-    uint64_t n;    /* those that are known of */
+    uint64_t most; /* maximum number of scattered cells */
+    uint64_t n;    /* number of cells known to change */
 };
 
-/* Some more cells. False: it is no gain any more. */
+/* Add some cells. Return false if the update is no longer faster. */
 static bool refresh_spend(struct refresh *r, uint64_t cells)
 {
     r->n += cells;
@@ -53,7 +55,7 @@ static void write_anew(struct refresh *r, uint32_t device)
     r->anew[device] = 1;
 }
 
-/* One past the last device that is on device i's host. */
+/* Return the end of the devices of device i's host. */
 static uint32_t host_end(const struct fab_cost_view *v, uint32_t i)
 {
     uint32_t end = i + 1;
@@ -62,9 +64,9 @@ static uint32_t host_end(const struct fab_cost_view *v, uint32_t i)
     return end;
 }
 
-/* ---- what differs ---------------------------------------------------------------------------------- */
+/* ---- comparison ------------------------------------------------------------------------------------ */
 
-/* Which edge each one was: what most of its devices say, if there is such a one, else what some do. */
+/* Find the former edge of each edge: that of most of its devices, if there is one, else that of some. */
 static int match_edges(struct refresh *r)
 {
     const struct fab_cost_view *was = r->was, *now = r->now;
@@ -100,7 +102,7 @@ static bool same_places(const struct refresh *r, uint32_t first, uint32_t end)
     return was->places == now->places;
 }
 
-/* Hosts: devices that are not with the same others any more, and hosts inside of which something moved. */
+/* Compare hosts: find devices that are no longer with the same others, and hosts with changes inside. */
 static bool refresh_compare_hosts(struct refresh *r)
 {
     const struct fab_cost_view *was = r->was, *now = r->now;
@@ -109,7 +111,7 @@ static bool refresh_compare_hosts(struct refresh *r)
         return true;
     for (uint32_t first = 0, end; first < n; first = end) {
         end = host_end(now, first);
-        bool same = host_end(was, first) == end; /* who were with it before it have another end, too */
+        bool same = host_end(was, first) == end; /* a device with other companions has another end, too */
         for (uint32_t i = first; i < end && !same; i++)
             write_anew(r, i);
         if (!same || end - first == 1 || same_places(r, first, end))
@@ -121,7 +123,7 @@ static bool refresh_compare_hosts(struct refresh *r)
     return true;
 }
 
-/* Devices by edge, those that are written anew left out. */
+/* List devices by edge, without those that are written anew. */
 static int list_members(struct refresh *r)
 {
     const struct fab_cost_view *now = r->now;
@@ -169,7 +171,7 @@ static int compare_row(struct refresh *r, uint32_t e)
     return rc;
 }
 
-/* PMIXFAB_ERR_RANGE: too much of it. */
+/* Compare. PMIXFAB_ERR_RANGE: too many changes. */
 static int refresh_compare(struct refresh *r)
 {
     int rc = match_edges(r);

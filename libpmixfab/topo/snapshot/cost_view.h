@@ -1,9 +1,9 @@
 /*
- * cost_view.h - costs between devices, held as costs between the switches that carry them.
+ * cost_view.h - costs between devices, stored as costs between the switches that carry them.
  *
- * cost(i,j) = 0 for i == j; for two devices of one host what lies between them inside it; else access(i) +
- * dist(sw(i), sw(j)) + access(j), saturating at 65534, 65535 where there is no path. `dist` is E x E over the
- * E edge switches (those with devices); shortest paths run over all switches.
+ * cost(i,j) is 0 for i == j; for two devices of one host the cost within the host; else access(i) +
+ * dist(sw(i), sw(j)) + access(j), saturating at 65534, and 65535 without a path. `dist` is E x E for the E
+ * edge switches (those with devices); shortest paths use all switches.
  */
 #ifndef FAB_TOPO_SNAPSHOT_COST_VIEW_H
 #define FAB_TOPO_SNAPSHOT_COST_VIEW_H
@@ -14,9 +14,9 @@
 
 #define FAB_COST_NO_PATH   65535u
 #define FAB_COST_MAX       65534u
-#define FAB_COST_SAME_HOST 5u /* distance inside the host not known */
+#define FAB_COST_SAME_HOST 5u /* distance within the host unknown */
 
-/* Two devices of one host, of which both localities are known, cost by the nearest thing that they share. */
+/* Two devices of one host with known places cost by the nearest component that they share. */
 #define FAB_COST_SAME_CARD    1u
 #define FAB_COST_SAME_SWITCH  2u
 #define FAB_COST_SAME_NUMA    4u
@@ -24,9 +24,9 @@
 #define FAB_COST_ACROSS       9u
 
 /*
- * Read-only arrays; they may point into a mapped snapshot. edge[i] < n_edges always: a device without a
- * switch (cabled to another device, or alone) has an edge of the computation's own. All devices of an
- * unattached plane share one, from which nothing leads anywhere, not even to itself.
+ * Read-only arrays, possibly in a mapped snapshot. edge[i] < n_edges always: a device without a switch
+ * (cabled to another device, or alone) has an artificial edge. All devices of an unattached plane share one
+ * edge, which reaches nothing, not even itself.
  */
 struct fab_cost_view {
     uint32_t n_devices, n_edges;
@@ -34,10 +34,10 @@ struct fab_cost_view {
     const uint16_t *access;            /* per device */
     const uint32_t *host;              /* per device; devices of one host are neighbours */
     const uint16_t *dist;              /* n_edges x n_edges, symmetric; diagonal: 0, or all are unattached */
-    const struct fab_locality *places; /* per device; NULL: nothing is known */
+    const struct fab_locality *places; /* per device; NULL: unknown */
 };
 
-/* Between two different devices of one host. */
+/* Return the cost between two different devices of one host. */
 static inline uint16_t fab_cost_inside(const struct fab_cost_view *v, uint32_t a, uint32_t b)
 {
     if (v->places == NULL)

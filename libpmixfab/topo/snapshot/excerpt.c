@@ -1,11 +1,11 @@
 /*
- * excerpt.c - what some hosts of a plane are told, as bytes; and a handle on such bytes, which may be
- * anybody's:
+ * excerpt.c - write the part of a plane that describes some hosts, and read it from untrusted bytes into a
+ * handle:
  *
  *   head | strings | hosts | switches | devices | groups
  *
- * All numbers are little-endian. A string is an offset into the strings, a switch and a host the number of
- * its place here.
+ * All numbers are little-endian. A string is an offset in the strings; a switch or host is the number of its
+ * place here.
  */
 #include "topo/snapshot/excerpt.h"
 
@@ -21,7 +21,7 @@ struct excerpt_out {
     struct fab_strings strings;
     struct fab_bytes body;
     uint32_t *hosts, n_hosts; /* of the plane */
-    uint32_t *switches;       /* of the plane, ascending; their place is their number here */
+    uint32_t *switches;       /* of the plane, ascending; the position is the number here */
     uint32_t n_switches, n_devices, n_facts, n_groups, n_members;
 };
 
@@ -30,8 +30,10 @@ static void excerpt_string(struct excerpt_out *out, uint32_t offset)
     fab_bytes_put(&out->body, fab_strings_add(&out->strings, fab_reader_string(out->fab, offset)), 4);
 }
 
-/* ---- writing: who is in it
- * ----------------------------------------------------------------------------------- */
+/*
+ * ---- writing: selection
+ * --------------------------------------------------------------------------------------
+ */
 
 static int excerpt_cmp(const void *left, const void *right)
 {
@@ -66,7 +68,7 @@ static int excerpt_choose(struct excerpt_out *out, const bool *wanted)
     return PMIXFAB_OK;
 }
 
-/* ---- what is said of them --------------------------------------------------------------------------- */
+/* ---- writing: contents ------------------------------------------------------------------------------ */
 
 static void excerpt_hosts(struct excerpt_out *out)
 {
@@ -78,7 +80,7 @@ static void excerpt_hosts(struct excerpt_out *out)
     }
 }
 
-/* Of each kind the first: nobody who asks for a kind looks at another. */
+/* Write the first fact of each kind: readers of a kind use no other. */
 static void excerpt_facts(struct excerpt_out *out, uint32_t device)
 {
     const struct pmixfab *fab = out->fab;
@@ -125,7 +127,7 @@ static void excerpt_device(struct excerpt_out *out, uint32_t i)
     excerpt_facts(out, i);
 }
 
-/* Those with hosts that are wanted; the members ascend, as the hosts do. */
+/* Write the groups with wanted hosts; members ascend, as the hosts do. */
 static void excerpt_groups(struct excerpt_out *out, const bool *wanted)
 {
     const struct pmixfab *fab = out->fab;
@@ -149,9 +151,9 @@ static void excerpt_groups(struct excerpt_out *out, const bool *wanted)
     }
 }
 
-/* ---- all -------------------------------------------------------------------------------------------- */
+/* ---- the whole excerpt ----------------------------------------------------------------------------- */
 
-/* The numbers of everything, so that a reader knows at once what it needs; then what the plane is. */
+/* Write all counts first, so that a reader can allocate at once; then the plane. */
 static void excerpt_head(struct excerpt_out *out, struct fab_bytes *to)
 {
     const struct snap_meta *meta = out->fab->meta;
@@ -204,7 +206,7 @@ int fab_excerpt_write(const struct pmixfab *fab, const bool *wanted, struct fab_
     return rc;
 }
 
-/* What the handle points at. */
+/* The memory that the handle points at. */
 struct excerpt_room {
     struct snap_head head;
     struct snap_meta meta;
@@ -215,12 +217,13 @@ struct excerpt_room {
     uint32_t *fact_at, *host_of, *logical, *physical;
     uint32_t *group_start, *group_members, *device_numbers, *host_numbers, *group_numbers;
     char *strings;
-    uint64_t words[]; /* all these */
+    uint64_t words[]; /* all of these arrays */
 };
 #define EXCERPT_WORD sizeof(uint64_t)
 
-/* The least that one of each takes in the excerpt: a count that cannot be is known before memory is asked
- * for. */
+/*
+ * Minimum bytes of each element in the excerpt: an impossible count is rejected before memory is allocated.
+ */
 enum {
     HOST_BYTES = 12,
     SWITCH_BYTES = 8,
@@ -270,7 +273,7 @@ static bool excerpt_read_head(struct frame *in, struct snap_head *head, struct s
 
 /* ---- memory ----------------------------------------------------------------------------------------- */
 
-/* room NULL: only how much is needed. In words. */
+/* Take memory, in words; room NULL: only count. */
 static void *excerpt_take(struct excerpt_room *room, size_t *used, size_t n, size_t size)
 {
     const size_t at = *used;
@@ -278,7 +281,7 @@ static void *excerpt_take(struct excerpt_room *room, size_t *used, size_t n, siz
     return room != NULL ? room->words + at : NULL;
 }
 
-/* Where everything stands; returns how many words that takes. */
+/* Place all arrays; return the number of words. */
 static size_t excerpt_lay_out(struct excerpt_room *room, const struct snap_meta *meta)
 {
     struct excerpt_room none = {.devices = NULL}, *to = room != NULL ? room : &none;
@@ -326,7 +329,7 @@ static struct pmixfab *excerpt_handle(struct excerpt_room *room)
     return fab;
 }
 
-/* ---- the rest --------------------------------------------------------------------------------------- */
+/* ---- reading: the rest --------------------------------------------------------------------------------- */
 
 static bool excerpt_read_strings(struct frame *in, struct excerpt_room *room)
 {
@@ -338,7 +341,7 @@ static bool excerpt_read_strings(struct frame *in, struct excerpt_room *room)
     return fab_snapshot_name_ok(room->strings + room->meta.name);
 }
 
-/* Their names ascend, since they are looked for among them; each has devices, and these are all. */
+/* Read hosts. Names ascend, because they are searched; each host has devices, and these are all devices. */
 static bool excerpt_read_hosts(struct frame *in, struct excerpt_room *room)
 {
     uint64_t first = 0;
@@ -368,7 +371,7 @@ static bool excerpt_read_coords(struct frame *in, uint32_t *to, uint32_t dims, c
     return true;
 }
 
-/* Kinds ascend, each once. */
+/* Read facts. Kinds ascend, each once. */
 static bool excerpt_read_facts(struct frame *in, struct excerpt_room *room, uint32_t device)
 {
     const uint8_t known = FAB_DETAIL_CHOSEN | FAB_DETAIL_CONFLICT | FAB_DETAIL_ESTIMATE |

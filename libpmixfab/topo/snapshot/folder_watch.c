@@ -8,13 +8,16 @@
 
 #include "pmixfab.h"
 
-/* A publisher renames into place; a file that was copied there by hand is written; the mark of being stale
- * and the control socket come and go. That the socket is listened to is told by its new mode, which comes
- * after. */
+/*
+ * Events in the folder: a publisher renames files into it; a file copied by hand is written; the file `stale`
+ * and the control socket come and go. The socket's new mode, set after listen(), shows that it is ready.
+ */
 #define IN_FOLDER                                                                                            \
     (IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE | IN_CREATE | IN_ATTRIB | IN_ONLYDIR)
-/* The run directory itself comes and goes with its service. Its own watch does not tell while a snapshot in
- * it is mapped, which keeps it in being. */
+/*
+ * Events in the parent: the run directory comes and goes with its service. Its own watch does not report that
+ * while a mapped snapshot keeps it alive.
+ */
 #define IN_PARENT (IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CREATE | IN_ONLYDIR)
 
 int fab_folder_watch_open(const char *folder, struct fab_folder_watch *out)
@@ -78,7 +81,7 @@ bool fab_folder_watch_drain(const struct fab_folder_watch *watch)
     while ((n = read(watch->inotify, bytes, sizeof(bytes))) > 0)
         for (const char *at = bytes; at < bytes + n;) {
             const struct inotify_event *event = (const struct inotify_event *)at;
-            /* beside the folder other folders come and go */
+            /* other folders beside this one come and go */
             any |= event->wd != watch->above || event->len == 0 || watch->name == NULL ||
                    strcmp(event->name, watch->name) == 0;
             at += sizeof(*event) + event->len;

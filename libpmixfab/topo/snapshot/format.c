@@ -1,4 +1,4 @@
-/* format.c - what writers and readers of snapshots have to agree on. */
+/* format.c - definitions shared by writers and readers of snapshots. */
 #include "topo/snapshot/format.h"
 
 #include <string.h>

@@ -1,23 +1,22 @@
 /*
- * format.h - the bytes of a snapshot, for those who write, check and read them (and nobody else).
+ * format.h - the bytes of a snapshot, for the code that writes, checks and reads them (only).
  *
  *   head | meta | section table | section 0 | section 1 | ... | strings
  *
  * Little-endian. Each section starts at a multiple of 64 bytes; gaps are zero; there is one possible order
  * and no other gap. Two hashes cover every bit: `content` all bytes after the head, `checksum` the head. So a
- * new generation of equal content rewrites the head alone.
+ * new generation with equal content rewrites the head only.
  *
- * Only where strings stand depends on what was before (compile.c), and strings that nobody points at
- * any more may stand among them. What is built of the same twice, from the same snapshot or from the first of
- * the two, has equal bytes.
+ * Only the places of strings depend on the former snapshot (compile.c), and unused strings may be among them.
+ * Two snapshots built from the same data, and from the same former snapshot or one from the other, have equal
+ * bytes.
  *
- * Whoever changes a struct here raises SNAP_VERSION.
+ * Any change of a struct here requires a new SNAP_VERSION.
  *
- * Version 1 knows no places and no facts: its table has SNAP_SECTIONS_1 entries, and the byte that holds
- * `seen` in a device is 0, which means what the subnet alone would say. Its numbers of sections are the same.
- * Versions 1 and 2 do not say which switches are missing: where that stands, they have the high bytes of
- * n_ports, which are 0.
- * Versions 1 to 3 know no names of groups, no units and no rails, and not what the others are.
+ * Version 1 has no places and no facts: its table has SNAP_SECTIONS_1 entries, and the byte of `seen` in a
+ * device is 0, which means that only the subnet is known. Its section numbers are the same. Versions 1 and 2
+ * do not mark missing switches: that place has the high bytes of n_ports, which are 0. Versions 1 to 3 have
+ * no names of groups, no units, no rails, and no kinds of other ends.
  */
 #ifndef FAB_TOPO_SNAPSHOT_FORMAT_H
 #define FAB_TOPO_SNAPSHOT_FORMAT_H
@@ -28,7 +27,7 @@
 #include "topo/model/model.h"
 #include "topo/snapshot/cost_view.h"
 
-/* The high bit, the line ends and the ^Z show transfers that take the file for text. */
+/* The high bit, the line ends and the ^Z reveal transfers in text mode. */
 #define SNAP_MAGIC                                                                                           \
     "\x89"                                                                                                   \
     "FAB\r\n\x1a\n"
@@ -44,7 +43,7 @@ struct snap_head {
     unsigned char magic[SNAP_MAGIC_SIZE];
     uint32_t order;
     uint32_t version;
-    uint64_t size;     /* of everything */
+    uint64_t size;     /* of the whole snapshot */
     uint64_t checksum; /* XXH3-64 of this head, this field zero */
     uint64_t content;  /* XXH3-64 of all bytes after this head */
     uint64_t generation;
@@ -53,7 +52,7 @@ struct snap_head {
 };
 static_assert(sizeof(struct snap_head) == 64, "no holes");
 
-/* Strings here and below are offsets into the section of strings; 0 is the empty one. */
+/* Strings here and below are offsets in the section of strings; 0 is the empty one. */
 struct snap_meta {
     uint32_t n_devices, n_hosts, n_switches, n_links, n_others, n_groups, n_members, n_edges;
     uint32_t string_bytes;
@@ -63,9 +62,9 @@ struct snap_meta {
     uint64_t fastest_mbps;
     uint32_t dims, physical_dims;
     uint32_t shape[PMIXFAB_MAX_DIMS], physical_shape[PMIXFAB_MAX_DIMS];
-    uint32_t n_places; /* n_devices, or 0: of no device is it known */
+    uint32_t n_places; /* n_devices, or 0: no place is known */
     uint32_t n_facts;
-    uint32_t n_missing; /* switches that carry nobody's traffic but that of their own devices */
+    uint32_t n_missing; /* switches that carry the traffic of their own devices only */
     uint32_t n_strays;
 };
 static_assert(sizeof(struct snap_meta) == 128, "no holes");
@@ -88,23 +87,23 @@ enum snap_section {
     SNAP_ACCESS,       /* */
     SNAP_HOST,         /* */
     SNAP_DIST,         /* */
-    SNAP_LOGICAL,      /* uint32_t: dims numbers a device */
-    SNAP_PHYSICAL,     /* uint32_t: physical_dims numbers a device */
+    SNAP_LOGICAL,      /* uint32_t: dims numbers for each device */
+    SNAP_PHYSICAL,     /* uint32_t: physical_dims numbers for each device */
     SNAP_GROUP_START,  /* uint32_t: n_groups + 1, as in struct fab_groups */
     SNAP_GROUP_MEMBER, /* uint32_t: host indices */
     SNAP_BY_NODE,      /* uint32_t: device indices by node GUID, then index */
     SNAP_BY_PORT,      /* uint32_t: device indices by port GUID, then index */
-    SNAP_STRINGS,      /* char: each with its end; the first and the last byte are 0. The last in the file */
+    /* char: each with its terminating 0; the first and the last byte are 0. The last in the file */
+    SNAP_STRINGS,
     SNAP_SECTIONS_1,
-    SNAP_PLACES = SNAP_SECTIONS_1, /* struct fab_locality a device, or nothing */
-    SNAP_FACT_AT, /* uint32_t: n_devices + 1: facts of device i are those from [i] to before [i + 1]; or
-                   * nothing
-                   */
-    SNAP_FACTS,   /* struct snap_fact: of a device by kind, the chosen ones first, then by text */
+    SNAP_PLACES = SNAP_SECTIONS_1, /* struct fab_locality for each device, or nothing */
+    /* uint32_t: n_devices + 1: facts of device i are [i] to before [i + 1]; or nothing */
+    SNAP_FACT_AT,
+    SNAP_FACTS, /* struct snap_fact: of a device by kind, the chosen ones first, then by text */
     SNAP_SECTIONS_3,
-    SNAP_GROUP_NAME = SNAP_SECTIONS_3, /* uint32_t: a string a group */
-    SNAP_RAILS,                        /* struct snap_rail a switch */
-    SNAP_STRAYS,                       /* struct snap_stray, by device */
+    SNAP_GROUP_NAME = SNAP_SECTIONS_3, /* uint32_t: a string for each group */
+    SNAP_RAILS,                        /* uint32_t: a string for each group */
+    SNAP_STRAYS,                       /* struct snap_rail for each switch */
     SNAP_OTHER_KINDS,                  /* uint32_t: enum pmixfab_end_kind, as SNAP_OTHERS */
     SNAP_SECTIONS
 };
@@ -120,8 +119,10 @@ struct snap_device {
 };
 static_assert(sizeof(struct snap_device) == 40, "no holes");
 
-/* As struct fab_detail; before version 3 there was no SOFTWARE and no YIELDED. Kinds and sources that are not
- * known here are those of a newer writer. */
+/*
+ * As struct fab_detail; before version 3 there was no SOFTWARE and no OUTRANKED. Unknown kinds and sources
+ * are those of a newer writer.
+ */
 struct snap_fact {
     uint32_t text;
     uint16_t sources;
@@ -132,7 +133,7 @@ static_assert(sizeof(struct snap_fact) == 8, "no holes");
 
 struct snap_host {
     uint32_t name;
-    uint32_t first; /* device; its last is the one before the next host's first */
+    uint32_t first; /* first device; the last is the one before the next host's first */
 };
 static_assert(sizeof(struct snap_host) == 8, "no holes");
 
@@ -146,7 +147,7 @@ struct snap_switch {
 };
 static_assert(sizeof(struct snap_switch) == 24, "no holes");
 
-/* Of a leaf. rail without unit: the whole plane is that rail of its hosts. FAB_NONE: none. */
+/* Of a leaf. A rail without unit: the whole plane is that rail of its hosts. FAB_NONE: none. */
 struct snap_rail {
     uint32_t unit, rail;
 };
@@ -154,12 +155,12 @@ static_assert(sizeof(struct snap_rail) == 8, "no holes");
 
 struct snap_stray {
     uint32_t device;
-    uint32_t sw;   /* where it should be, FAB_NONE: not known */
-    uint32_t unit; /* of its host */
+    uint32_t sw;   /* where it should be; FAB_NONE: unknown */
+    uint32_t unit; /* where it should be; FAB_NONE: unknown */
 };
 static_assert(sizeof(struct snap_stray) == 12, "no holes");
 
-/* An end of a link: what it is in the two high bits, which one below. */
+/* An end of a link: its kind in the two high bits, its index below. */
 #define SNAP_END_KIND   0xc0000000u
 #define SNAP_END_DEVICE 0x00000000u
 #define SNAP_END_SWITCH 0x40000000u
@@ -181,7 +182,7 @@ static inline unsigned snap_sections(uint32_t version)
     return version == 1 ? SNAP_SECTIONS_1 : version <= 3 ? SNAP_SECTIONS_3 : SNAP_SECTIONS;
 }
 
-/* Where the table of this version ends. */
+/* Return the end of the table of this version. */
 static inline size_t snap_body(uint32_t version)
 {
     return SNAP_TABLE + snap_sections(version) * sizeof(struct snap_entry);
@@ -202,7 +203,7 @@ static inline const struct snap_entry *snap_table(const void *bytes)
     return (const struct snap_entry *)((const char *)bytes + SNAP_TABLE);
 }
 
-/* Not for a section that the snapshot's version does not know. */
+/* Return a section, which the snapshot's version must have. */
 static inline const void *snap_section(const void *bytes, enum snap_section section)
 {
     return (const char *)bytes + snap_table(bytes)[section].offset;
@@ -213,23 +214,27 @@ static inline const char *snap_string(const void *bytes, uint32_t offset)
     return (const char *)snap_section(bytes, SNAP_STRINGS) + offset;
 }
 
-/* The order of sections in the file: number `at` of them, at from 0 to snap_sections() - 1. */
+/* Return the order of sections in the file: number `at` of them, at from 0 to snap_sections() - 1. */
 enum snap_section fab_snapshot_order(uint32_t version, unsigned at);
 
-/* The table of this version that the counts in meta ask for, and the size of everything. PMIXFAB_ERR_RANGE
- * past 2^63. */
+/*
+ * Compute the table of this version for the counts in meta, and the total size. PMIXFAB_ERR_RANGE past 2^63.
+ */
 int fab_snapshot_layout(const struct snap_meta *meta, uint32_t version,
                         struct snap_entry table[SNAP_SECTIONS], uint64_t *size);
 
-/* Renew content hash and checksum of a whole snapshot (its head->size bytes). */
+/* Compute content hash and checksum of a whole snapshot (its head->size bytes) again. */
 void fab_snapshot_seal(void *bytes);
 
-/* The checksum that this head should have. */
+/* Return the checksum that this head should have. */
 uint64_t fab_snapshot_checksum(const struct snap_head *head);
 
-/* May this be a plane's name, and so a file's: 1 to 63 of A-Z a-z 0-9 . _ - and not a leading dot? */
+/*
+ * Return whether this can be a plane's name, and so a file's: 1 to 63 of A-Z a-z 0-9 . _ - and no leading
+ * dot.
+ */
 bool fab_snapshot_name_ok(const char *name);
-/* The plane's name in "NAME.snap"; false for files that are called otherwise. */
+/* Find the plane's name in "NAME.snap"; return false for other file names. */
 bool fab_snapshot_plane_of(const char *file, char name[SNAP_NAME_MAX + 1]);
 
 #endif

@@ -1,5 +1,4 @@
-/* identity.c - what the devices of a snapshot are known by, and the device, host or switch that a text names.
- */
+/* identity.c - identities of the devices of a snapshot, and the device, host or switch that a text names. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +11,10 @@
 #include "topo/model/host_name.h"
 #include "topo/snapshot/reader.h"
 
-/* Read 16 hexadecimal digits, with a colon after each four where `colons`. What follows, NULL: no GUID. */
+/*
+ * Read 16 hexadecimal digits, with a colon after each four if `colons`. Return the text after them; NULL: not
+ * a GUID.
+ */
 static const char *identity_read_guid(const char *text, bool colons, uint64_t *guid)
 {
     *guid = 0;
@@ -33,13 +35,13 @@ static uint64_t identity_guid(const struct pmixfab *fab, const uint32_t *order, 
     return order == fab->by_node ? device->node_guid : device->port_guid;
 }
 
-/* Where the devices with this GUID or a higher one begin in one of the two orders. */
+/* Return the position of the first device with this GUID or a higher one in one of the two orders. */
 static uint32_t place_of(const struct pmixfab *fab, const uint32_t *order, uint64_t guid)
 {
     return FAB_LOWER_BOUND(0, fab->meta->n_devices, i, identity_guid(fab, order, i) < guid);
 }
 
-/* The first device (lowest index) with this GUID in one of the two orders; FAB_NONE. */
+/* Return the first device (lowest index) with this GUID in one of the two orders; FAB_NONE. */
 static uint32_t identity_find_guid(const struct pmixfab *fab, const uint32_t *order, uint64_t guid)
 {
     uint32_t place = place_of(fab, order, guid);
@@ -51,7 +53,7 @@ uint32_t fab_reader_port(const struct pmixfab *fab, uint64_t guid)
     return identity_find_guid(fab, fab->by_port, guid);
 }
 
-/* Hardware addresses as the stock library writes them: n bytes, a colon before each but the first. */
+/* Read a hardware address in the form of the PMIx library: n bytes, a colon before each but the first. */
 static bool read_address(const char *text, uint8_t *bytes, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -66,7 +68,7 @@ static bool read_address(const char *text, uint8_t *bytes, unsigned n)
     return *text == '\0';
 }
 
-/* The last n of some bytes as a number. */
+/* Return the last n of some bytes as a number. */
 static uint64_t number_at(const uint8_t *bytes, unsigned n)
 {
     uint64_t number = 0;
@@ -75,15 +77,17 @@ static uint64_t number_at(const uint8_t *bytes, unsigned n)
     return number;
 }
 
-/* "ipv4://00:21:5e:c4:86:1a": a MAC; 0: it is none. */
+/* Return the MAC of "ipv4://00:21:5e:c4:86:1a"; 0: another text. */
 static uint64_t identity_mac(const char *what)
 {
     uint8_t bytes[6];
     return strncmp(what, "ipv4://", 7) == 0 && read_address(what + 7, bytes, 6) ? number_at(bytes, 6) : 0;
 }
 
-/* "ipv6://80:00:10:86:fe:80:...": the address of an interface of IP over InfiniBand, the last half of whose
- * GID is the port's GUID; 0: it is none. */
+/*
+ * Return the port GUID of "ipv6://80:00:10:86:fe:80:...", the address of an interface of IP over InfiniBand:
+ * it is the last half of the GID. 0: another text.
+ */
 static uint64_t identity_ipoib_port(const char *what)
 {
     uint8_t bytes[20];
@@ -91,9 +95,9 @@ static uint64_t identity_ipoib_port(const char *what)
                                                                                  : 0;
 }
 
-/* ---- what devices say of themselves ---------------------------------------------------------------- */
+/* ---- reported values of devices --------------------------------------------------------------------- */
 
-/* The believed fact of a kind; NULL. */
+/* Return the chosen fact of a kind; NULL. */
 static const struct snap_fact *fact_of(const struct pmixfab *fab, uint32_t index, enum fab_fact kind)
 {
     if (fab->fact_at == NULL)
@@ -104,7 +108,7 @@ static const struct snap_fact *fact_of(const struct pmixfab *fab, uint32_t index
     return NULL;
 }
 
-/* A fact's GUID or MAC; 0: it has none. */
+/* Return the GUID or MAC of a fact; 0: none. */
 static uint64_t identity_fact_number(const struct pmixfab *fab, const struct snap_fact *fact)
 {
     uint64_t number = 0;
@@ -117,8 +121,10 @@ static uint64_t identity_fact_number(const struct pmixfab *fab, const struct sna
     return number;
 }
 
-/* What a device itself says it is: its node GUID, 0 where it has none, with its system image GUID; and its
- * MAC, or else what stands for it. */
+/*
+ * Return the identity of a device: its node GUID, 0 if it has none, with its system image GUID; and its MAC,
+ * or the value in its place.
+ */
 static void identity_own(const struct pmixfab *fab, uint32_t index, uint64_t *node, uint64_t *system,
                          uint64_t *mac)
 {
@@ -136,7 +142,7 @@ static void identity_own(const struct pmixfab *fab, uint32_t index, uint64_t *no
         *mac = device->node_guid & ~FAB_ETHERNET_GUID;
 }
 
-/* Of two devices that fit, the one that goes by it, else the one with the lower index. */
+/* Of two matching devices take the one that goes by the value, else the one with the lower index. */
 static void take_better(const struct pmixfab *fab, uint32_t index, enum fab_fact kind, uint32_t *found)
 {
     const struct snap_fact *own = fact_of(fab, index, kind);
@@ -151,8 +157,8 @@ static void take_better(const struct pmixfab *fab, uint32_t index, enum fab_fact
 }
 
 /*
- * "fab://NODE::SYSTEM". Several ports of one HCA share an id; the first is meant. Those that go by a GUID
- * that is made up are asked what they have said.
+ * Find "fab://NODE::SYSTEM". Several ports of one HCA share an id; the first is meant. Devices with a
+ * generated GUID are matched by the values that they report.
  */
 static uint32_t identity_find_id(const struct pmixfab *fab, const char *guids)
 {
@@ -176,7 +182,7 @@ static uint32_t identity_find_id(const struct pmixfab *fab, const char *guids)
     return found;
 }
 
-/* The device of a MAC: its GUID is made of it, or it is what its host says of its interface. */
+/* Find the device of a MAC: its GUID is made of it, or its host reports it for its interface. */
 static uint32_t with_mac(const struct pmixfab *fab, uint64_t mac)
 {
     uint32_t found = identity_find_guid(fab, fab->by_node, FAB_ETHERNET_GUID | mac);
@@ -185,7 +191,7 @@ static uint32_t with_mac(const struct pmixfab *fab, uint64_t mac)
             take_better(fab, i, FAB_FACT_MAC, &found);
     return found;
 }
-/* The device of a port's GUID: it has it, or says so. */
+/* Find the device of a port GUID: it has it, or reports it. */
 static uint32_t with_port(const struct pmixfab *fab, uint64_t guid)
 {
     uint32_t found = identity_find_guid(fab, fab->by_port, guid);
@@ -196,7 +202,7 @@ static uint32_t with_port(const struct pmixfab *fab, uint64_t guid)
     return found;
 }
 
-/* A GUID as sysfs, hwloc and so the stock library write it: "0002:c903:00a5:0d10", 19 characters. */
+/* Write a GUID in the form of sysfs, hwloc and the PMIx library: "0002:c903:00a5:0d10", 19 characters. */
 static char *write_guid(char *to, uint64_t guid)
 {
     static const char digits[] = "0123456789abcdef";
@@ -209,7 +215,7 @@ static char *write_guid(char *to, uint64_t guid)
     return to;
 }
 
-/* A MAC as the kernel, hwloc and so the stock library write it: "00:21:5e:c4:86:1a", 17 characters. */
+/* Write a MAC in the form of the kernel, hwloc and the PMIx library: "00:21:5e:c4:86:1a", 17 characters. */
 static void write_mac(char *to, uint64_t mac)
 {
     snprintf(to, sizeof("00:21:5e:c4:86:1a"), "%02x:%02x:%02x:%02x:%02x:%02x", (unsigned)(mac >> 40 & 255),
@@ -233,7 +239,7 @@ void fab_reader_write_id(const struct pmixfab *fab, uint32_t index, char *to)
 
 bool fab_reader_has_id(const struct pmixfab *fab, uint32_t index, const char *id)
 {
-    struct pmixfab_device own; /* its id alone */
+    struct pmixfab_device own; /* only its id is used */
     uint64_t mac = identity_mac(id), port = identity_ipoib_port(id);
     if (index >= fab->meta->n_devices)
         return false;
@@ -285,9 +291,9 @@ bool fab_reader_disowned(const struct pmixfab *fab, const char *host, uint64_t g
     return false;
 }
 
-/* ---- what a text names -------------------------------------------------------------------------------- */
+/* ---- names in a text --------------------------------------------------------------------------------- */
 
-/* The device that an id ("fab://NODE::SYSTEM", or one of fab_reader_has_id()) names; FAB_NONE. */
+/* Find the device of an id ("fab://NODE::SYSTEM", or one of fab_reader_has_id()); FAB_NONE. */
 static uint32_t find_by_id(const struct pmixfab *fab, const char *what)
 {
     if (strncmp(what, "fab://", strlen("fab://")) == 0)
@@ -299,14 +305,14 @@ static uint32_t find_by_id(const struct pmixfab *fab, const char *what)
     return FAB_NONE;
 }
 
-/* "0x" and 16 digits. */
+/* Read "0x" and 16 digits. */
 static bool read_guid(const char *what, uint64_t *guid)
 {
     const char *rest = strncmp(what, "0x", 2) == 0 ? identity_read_guid(what + 2, false, guid) : NULL;
     return rest != NULL && *rest == '\0';
 }
 
-/* Such a text: a port GUID, or a node GUID. */
+/* Find a device by such a text: a port GUID, or a node GUID. */
 static uint32_t find_by_guid(const struct pmixfab *fab, const char *what)
 {
     uint64_t guid;
@@ -324,7 +330,7 @@ static uint32_t host_named(const struct pmixfab *fab, const char *name)
     return at < fab->meta->n_hosts && fab_natural_cmp(fab_reader_host(fab, at), name) == 0 ? at : FAB_NONE;
 }
 
-/* First device of a host with this name and, unless 0, this port. */
+/* Return the first device of a host with this name and, unless 0, this port. */
 static uint32_t device_named(const struct pmixfab *fab, uint32_t host, const char *name, size_t len,
                              uint32_t port)
 {
@@ -338,7 +344,7 @@ static uint32_t device_named(const struct pmixfab *fab, uint32_t host, const cha
     return FAB_NONE;
 }
 
-/* A port number as people write it, 1..255; 0: none. */
+/* Return a decimal port number, 1..255; 0: another text. */
 static uint32_t read_port(const char *text)
 {
     uint32_t port = 0;
@@ -350,7 +356,9 @@ static uint32_t read_port(const char *text)
     return *text == '\0' && port <= UINT8_MAX ? port : 0;
 }
 
-/* "DEVICE" or "DEVICE:PORT" of a host. A colon belongs to the device's name where there is such a device. */
+/*
+ * Find "DEVICE" or "DEVICE:PORT" of a host. A colon belongs to the device's name if there is such a device.
+ */
 static uint32_t on_host(const struct pmixfab *fab, uint32_t host, const char *what)
 {
     uint32_t index = device_named(fab, host, what, strlen(what), 0);
@@ -362,7 +370,7 @@ static uint32_t on_host(const struct pmixfab *fab, uint32_t host, const char *wh
     return port == 0 ? FAB_NONE : device_named(fab, host, what, (size_t)(last - what), port);
 }
 
-/* "HOST", "HOST:DEVICE" or "HOST:DEVICE:PORT"; names of hosts have no colon. */
+/* Find "HOST", "HOST:DEVICE" or "HOST:DEVICE:PORT"; names of hosts have no colon. */
 static int find_by_name(const struct pmixfab *fab, const char *what, uint32_t *index)
 {
     const char *colon = strchr(what, ':');

@@ -34,7 +34,7 @@ char *fab_pending_text(const struct fab_pending *pending)
     return NULL;
 }
 
-/* One line after the first. */
+/* Read a line after the first. */
 static int pending_add(struct fab_pending *pending, uint32_t *room, const char *line)
 {
     struct fab_pending_plane plane = {0};

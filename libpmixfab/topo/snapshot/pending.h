@@ -1,8 +1,8 @@
 /*
- * pending.h - the file `pending` of a run directory: it stands there while a publisher puts a generation in
- * place, from before the first snapshot is renamed until after the last.
+ * pending.h - the file `pending` of a run directory. It exists while a publisher puts a generation in place,
+ * from before the first snapshot is renamed until after the last.
  *
- * Text, written whole by a rename:
+ * Text, written as a whole by a rename:
  *     generation 17
  *     plane 0 ib0
  *     plane 1 ib1
@@ -16,7 +16,7 @@
 #include "topo/snapshot/format.h"
 
 #define FAB_RUNDIR_PENDING "pending"
-#define FAB_PENDING_PLANES 4096u /* a file that names more is not read */
+#define FAB_PENDING_PLANES 4096u /* a file with more planes is rejected */
 
 struct fab_pending_plane {
     uint32_t index;
@@ -24,15 +24,15 @@ struct fab_pending_plane {
 };
 
 struct fab_pending {
-    uint64_t generation; /* 0: nothing is pending */
+    uint64_t generation; /* 0: no generation is pending */
     uint32_t n;
     struct fab_pending_plane *planes;
 };
 
-/* The file's text; free() it. NULL: no memory. */
+/* Return the file's text, to be freed with free(); NULL without memory. */
 char *fab_pending_text(const struct fab_pending *pending);
 
-/* Read an open file. PMIXFAB_ERR_CORRUPT: it is no such file; _NOMEM, _IO. On error *out is empty. */
+/* Read an open file. PMIXFAB_ERR_CORRUPT: not such a file; _NOMEM, _IO. On error *out is empty. */
 int fab_pending_read(int fd, struct fab_pending *out);
 
 void fab_pending_clear(struct fab_pending *pending);

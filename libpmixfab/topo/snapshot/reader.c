@@ -11,7 +11,7 @@
 
 #include "topo/base/library_log.h"
 
-/* A handle on checked bytes; NULL without memory. */
+/* Make a handle for checked bytes; NULL without memory. */
 static struct pmixfab *handle_on(const void *bytes)
 {
     struct pmixfab *fab = calloc(1, sizeof(*fab));
@@ -83,12 +83,12 @@ static int code_of_errno(int number)
     }
 }
 
-/* Map a whole regular file; an empty one is PMIXFAB_ERR_TRUNCATED, since nothing can be mapped of it. */
+/* Map a whole regular file; an empty one, which cannot be mapped, is PMIXFAB_ERR_TRUNCATED. */
 static int map_file(const char *path, void **map, size_t *size, struct fab_err *err)
 {
     struct stat st;
     int rc = PMIXFAB_OK;
-    /* without O_NONBLOCK the opening of a FIFO would wait for its writer */
+    /* without O_NONBLOCK, opening a FIFO would wait for its writer */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
     if (fd < 0 || fstat(fd, &st) != 0) {
@@ -96,7 +96,7 @@ static int map_file(const char *path, void **map, size_t *size, struct fab_err *
         goto cleanup;
     }
     if (!S_ISREG(st.st_mode)) {
-        rc = fab_fail(err, PMIXFAB_ERR_FOREIGN, "%s: not a regular file, so no snapshot", path);
+        rc = fab_fail(err, PMIXFAB_ERR_FOREIGN, "%s: not a regular file, so not a snapshot", path);
         goto cleanup;
     }
     if (st.st_size == 0) {

@@ -1,6 +1,6 @@
 /*
- * reader.h - what stands behind the public `struct pmixfab`: pointers into one checked snapshot, and what its
- * devices are known by.
+ * reader.h - the contents of the public `struct pmixfab`: pointers into one checked snapshot, and the
+ * identities of its devices.
  */
 #ifndef FAB_TOPO_SNAPSHOT_READER_H
 #define FAB_TOPO_SNAPSHOT_READER_H
@@ -10,7 +10,7 @@
 #include "topo/snapshot/snapshot.h"
 
 struct pmixfab {
-    struct fab_cost_view costs; /* first: the one cache line that the cost of a pair needs of this struct */
+    struct fab_cost_view costs; /* first: the only cache line of this struct that the cost of a pair needs */
     const struct snap_meta *meta;
     const struct snap_device *devices;
     const struct snap_host *hosts;
@@ -27,7 +27,7 @@ struct pmixfab {
     const uint32_t *fact_at; /* NULL: no facts */
     const struct snap_fact *facts;
     const char *strings;
-    /* Of an excerpt: the numbers that its devices, hosts and groups have in their plane. NULL: their own. */
+    /* Of an excerpt: the numbers of its devices, hosts and groups in their plane. NULL: their own numbers. */
     const uint32_t *device_numbers, *host_numbers, *group_numbers;
     const struct snap_head *head; /* the snapshot's first byte */
     void *heap;                   /* to be freed, or NULL */
@@ -44,27 +44,29 @@ static inline const char *fab_reader_host(const struct pmixfab *fab, uint32_t ho
     return fab->strings + fab->hosts[host].name;
 }
 
-/* The number in the plane: fab_reader_number(fab->host_numbers, host). */
+/* Return the number in the plane: fab_reader_number(fab->host_numbers, host). */
 static inline uint32_t fab_reader_number(const uint32_t *numbers, uint32_t i)
 {
     return numbers != NULL ? numbers[i] : i;
 }
 
-/* One past the last device of a host. */
+/* Return the end of the devices of a host. */
 static inline uint32_t fab_reader_host_end(const struct pmixfab *fab, uint32_t host)
 {
     return host + 1 < fab->meta->n_hosts ? fab->hosts[host + 1].first : fab->meta->n_devices;
 }
 
-/* Does the site say that jobs use this device? */
+/* Return whether the site configures that jobs use this device. */
 static inline bool fab_reader_is_compute(const struct pmixfab *fab, uint32_t device)
 {
     const uint32_t end = fab->fact_at == NULL ? 0 : fab->fact_at[device + 1];
     return end > 0 && end > fab->fact_at[device] && fab->facts[end - 1].kind == FAB_FACT_COMPUTE;
 }
 
-/* The first device of a host that jobs use, and with fab_reader_next_used() those behind it: where the site
- * says it of none, all of them. One past the host's last: there is no more. */
+/*
+ * Return the first device of a host that jobs use, and with fab_reader_next_used() the following ones; all of
+ * them if the site selects none. The end of the host's devices: no more.
+ */
 static inline uint32_t fab_reader_first_used(const struct pmixfab *fab, uint32_t host)
 {
     for (uint32_t d = fab->hosts[host].first; d < fab_reader_host_end(fab, host); d++)
@@ -83,34 +85,45 @@ static inline uint32_t fab_reader_next_used(const struct pmixfab *fab, uint32_t 
     return device;
 }
 
-/* Map and check a file. As pmixfab_open_file(), but the reason goes to err, not to the log. */
+/* Map and check a file. As pmixfab_open_file(), but the reason is in err and not logged. */
 int fab_reader_open(const char *path, struct pmixfab **out, struct fab_err *err);
 
-/* ---- what devices are known by: GUIDs, MACs, and the ids that are made of them (identity.c) ---------------
+/*
+ * ---- identities of devices: GUIDs, MACs, and the ids made of them (identity.c)
+ * -----------------------------
  */
 
-/* The device that is served with this port GUID; FAB_NONE. */
+/* Return the published device with this port GUID; FAB_NONE. */
 uint32_t fab_reader_port(const struct pmixfab *fab, uint64_t guid);
 
-/* Does a device have this id? That is its own, or the one that the stock library gives an interface of it:
- * "ipv4://" with a MAC, "ipv6://" with the 20 bytes of IP over InfiniBand. The case of digits means nothing.
+/*
+ * Return whether a device has this id: its own, or the one that the PMIx library gives one of its interfaces,
+ * "ipv4://" with a MAC, or "ipv6://" with the 20 bytes of IP over InfiniBand. Case is ignored.
  */
 bool fab_reader_has_id(const struct pmixfab *fab, uint32_t index, const char *id);
 
-/* By what a device goes that its facts alone tell; 0: by none. FAB_FACT_MAC: its interface's; _SYSTEM_GUID:
- * where it does not go by its node GUID, and no other host's device has the same id: that with the node GUID
- * that it says, else *node is 0. */
+/*
+ * Return an identity of a device that only its facts contain; 0: none. FAB_FACT_MAC: its interface's.
+ * _SYSTEM_GUID: if it does not go by its node GUID, and no other host's device has the same id: together with
+ * the node GUID that it reports in *node, else *node is 0.
+ */
 uint64_t fab_reader_said(const struct pmixfab *fab, uint32_t index, enum fab_fact kind, uint64_t *node);
-/* The host of the device that goes by this FAB_FACT_NODE_GUID or _PORT_GUID, or by that node GUID and has
- * this _SYSTEM_GUID; NULL. */
+/*
+ * Return the host of the device that goes by this FAB_FACT_NODE_GUID or _PORT_GUID, or by that node GUID with
+ * this _SYSTEM_GUID; NULL.
+ */
 const char *fab_reader_holder(const struct pmixfab *fab, enum fab_fact kind, uint64_t value, uint64_t node);
 
-/* Has this host a device that says that this is its node GUID, and does not go by it, as others say so, too?
+/*
+ * Return whether this host has a device that reports this node GUID and does not go by it, because others
+ * report it, too.
  */
 bool fab_reader_disowned(const struct pmixfab *fab, const char *host, uint64_t guid);
 
-/* What the stock library calls this device in PMIx_Compute_distances: by its GUIDs, also where it goes by one
- * that is made up here. to: as long as the `id` of struct pmixfab_device. */
+/*
+ * Write the device's id of PMIx_Compute_distances: made of its GUIDs, also if it goes by a generated one. to:
+ * as long as the `id` of struct pmixfab_device.
+ */
 void fab_reader_write_id(const struct pmixfab *fab, uint32_t index, char *to);
 
 #endif

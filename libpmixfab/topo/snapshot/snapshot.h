@@ -1,18 +1,17 @@
 /*
- * snapshot.h - one plane, computed, as one flat run of bytes that can be mapped and used as it is. The room
- * snapshot reads, checks and stamps such bytes; how they are computed is above it.
+ * snapshot.h - one computed plane as a flat run of bytes that can be mapped and used directly. The room
+ * snapshot reads, checks and stamps such bytes; the rooms above compute them.
  *
  * Immutable, position-independent, checksummed (XXH3), little-endian; a version and a size in its head. The
- * content (everything but generation, time and checksums) has a hash of its own: two snapshots with equal
- * content hashes tell their readers the same.
+ * content (everything except generation, time and checksums) has a hash of its own: snapshots with equal
+ * content hashes have equal contents.
  *
- * A file is checked when it is mapped and believed from then on. That holds because nobody writes into a
- * published file: a publisher writes a new one beside it and renames that over the old one, whose readers
- * keep the old pages. A file that is cut off or overwritten in place takes its readers down (SIGBUS) or lies
- * to them.
+ * A file is checked when it is mapped and trusted from then on. This is safe because published files are
+ * never modified: a publisher writes a new file and renames it over the old one, whose readers keep the old
+ * pages. Truncating a file or writing into it crashes its readers (SIGBUS) or gives them wrong data.
  *
  * A device is UP while its port is ACTIVE, DOWN in every other known state (a port that is INIT or ARMED
- * carries no traffic), UNKNOWN where the state is. LIDs are not in a snapshot.
+ * carries no traffic), UNKNOWN if the state is unknown. LIDs are not in a snapshot.
  */
 #ifndef FAB_TOPO_SNAPSHOT_SNAPSHOT_H
 #define FAB_TOPO_SNAPSHOT_SNAPSHOT_H
@@ -20,33 +19,36 @@
 #include "topo/base/error.h"
 #include "topo/snapshot/cost_view.h"
 
-/* Where a host's fabricd publishes, and the file that is there while what it serves is stale. */
+/* The default run directory, and the file that exists in it while its snapshots are stale. */
 #define FAB_DEFAULT_RUNDIR "/run/fabricd"
 #define FAB_RUNDIR_STALE   "stale"
 
-/* Content hash of a built or opened snapshot's bytes (trusted: no checks). */
+/* Return the content hash of a built or opened snapshot's bytes (trusted, not checked). */
 uint64_t fab_snapshot_content(const void *bytes);
 
 /* Write generation and time into a built snapshot and renew its checksum; the content hash stays. */
 void fab_snapshot_stamp(void *bytes, uint64_t generation, int64_t published);
 
-/* Give a built snapshot another plane's number; the content hash becomes another one. */
+/* Give a built snapshot another plane's number, which changes the content hash. */
 void fab_snapshot_number(void *bytes, uint32_t number);
 
-/* The generation that the first FAB_SNAPSHOT_HEAD bytes (at a multiple of 8) tell; 0: they are no whole head.
+/*
+ * Return the generation in the first FAB_SNAPSHOT_HEAD bytes (at a multiple of 8); 0: they are no valid head.
  */
 #define FAB_SNAPSHOT_HEAD 64
 uint64_t fab_snapshot_generation(const void *head);
 
 /*
- * Check everything: head, size, checksum, each section's bounds and alignment, each index and string. What
- * passes can be read without further checks. PMIXFAB_ERR_TRUNCATED, _FOREIGN, _OLDER, _NEWER, _CORRUPT;
- * _INVAL for NULL and for an address that is no multiple of 8.
+ * Check everything: head, size, checksum, each section's bounds and alignment, each index and string. After
+ * that, the bytes can be read without further checks. PMIXFAB_ERR_TRUNCATED, _FOREIGN, _OLDER, _NEWER,
+ * _CORRUPT; _INVAL for NULL and for an address that is not a multiple of 8.
  */
 int fab_snapshot_check(const void *bytes, size_t size, struct fab_err *err);
 
-/* A public handle on bytes that the caller keeps for longer than the handle. They are checked here as above.
- * pmixfab_close() does not free them. */
+/*
+ * Make a public handle for bytes that the caller keeps for longer than the handle. They are checked as above.
+ * pmixfab_close() does not free them.
+ */
 int fab_snapshot_borrow(const void *bytes, size_t size, struct pmixfab **out, struct fab_err *err);
 
 #endif

@@ -1,9 +1,8 @@
 /*
- * snapshot_check.c - believe a snapshot only after everything in it was looked at.
+ * snapshot_check.c - check everything in a snapshot before it is used.
  *
- * What is checked is what readers rely on without looking again: bounds, indices, ends of strings, and the
- * orders that they search by. Hashes say that the bytes are what a writer wrote; the rest of the checks do
- * not trust the writer either.
+ * The checks cover all that readers rely on: bounds, indices, ends of strings, and the orders that searches
+ * need. Hashes prove that the bytes are those of the writer; the other checks do not trust the writer either.
  */
 #include <string.h>
 
@@ -20,7 +19,7 @@ static int snapshot_check_head(const void *bytes, size_t size, struct fab_err *e
     size_t seen = size < SNAP_MAGIC_SIZE ? size : SNAP_MAGIC_SIZE;
 
     if (memcmp(bytes, SNAP_MAGIC, seen) != 0)
-        return fab_fail(err, PMIXFAB_ERR_FOREIGN, "not a snapshot of fabricd (it does not start like one)");
+        return fab_fail(err, PMIXFAB_ERR_FOREIGN, "not a snapshot of fabricd (wrong magic)");
     if (size < sizeof(head))
         return fab_fail(err, PMIXFAB_ERR_TRUNCATED, "snapshot cut off in its head: %zu of %zu bytes", size,
                         sizeof(head));
@@ -28,13 +27,15 @@ static int snapshot_check_head(const void *bytes, size_t size, struct fab_err *e
     if (head.order != SNAP_ORDER)
         return fab_fail(err, PMIXFAB_ERR_FOREIGN, "snapshot written in another byte order");
     if (head.version < SNAP_OLDEST)
-        return fab_fail(err, PMIXFAB_ERR_OLDER,
-                        "snapshot of format %u, the oldest still read is %u: let fabricd publish it anew",
-                        head.version, SNAP_OLDEST);
+        return fab_fail(
+            err, PMIXFAB_ERR_OLDER,
+            "snapshot of format %u, but the oldest supported format is %u: let fabricd publish it again",
+            head.version, SNAP_OLDEST);
     if (head.version > SNAP_VERSION)
-        return fab_fail(err, PMIXFAB_ERR_NEWER,
-                        "snapshot of format %u, the newest known here is %u: update libpmixfab", head.version,
-                        SNAP_VERSION);
+        return fab_fail(
+            err, PMIXFAB_ERR_NEWER,
+            "snapshot of format %u, but this libpmixfab reads formats up to %u: update libpmixfab",
+            head.version, SNAP_VERSION);
     if (head.size > size)
         return fab_fail(err, PMIXFAB_ERR_TRUNCATED, "snapshot cut off: %zu of %llu bytes", size,
                         (unsigned long long)head.size);
@@ -59,7 +60,7 @@ static bool all_zero(const void *bytes, size_t size)
     return true;
 }
 
-/* One layout is right for the counts; so nothing overlaps and nothing lies outside. */
+/* Only one layout fits the counts, so no section overlaps another or lies outside. */
 static int check_layout(const void *bytes, size_t size, struct fab_err *err)
 {
     const struct snap_meta *meta = snap_meta(bytes);
@@ -69,15 +70,16 @@ static int check_layout(const void *bytes, size_t size, struct fab_err *err)
     uint64_t total, end = snap_body(version);
 
     if (meta->dims > PMIXFAB_MAX_DIMS || meta->physical_dims > PMIXFAB_MAX_DIMS)
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "snapshot inconsistent: %u and %u dimensions, at most %d",
-                        meta->dims, meta->physical_dims, PMIXFAB_MAX_DIMS);
-    /* these counts stand where version 1 has zeros */
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT,
+                        "snapshot inconsistent: %u and %u dimensions; at most %d are possible", meta->dims,
+                        meta->physical_dims, PMIXFAB_MAX_DIMS);
+    /* version 1 has zeros in place of these counts */
     if (version == 1 && (meta->n_places != 0 || meta->n_facts != 0 || meta->n_missing != 0))
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "snapshot inconsistent: facts in a format without them");
     if (version <= 3 && meta->n_strays != 0)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "snapshot inconsistent: rails in a format without them");
     if (fab_snapshot_layout(meta, version, expected, &total) != 0 || total != size)
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "snapshot inconsistent: its counts do not make its size");
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "snapshot inconsistent: its counts do not match its size");
     for (unsigned at = 0; at < snap_sections(version); at++) {
         unsigned s = fab_snapshot_order(version, at);
         if (memcmp(&table[s], &expected[s], sizeof(expected[s])) != 0)
@@ -215,7 +217,10 @@ static bool good_costs(const void *bytes)
     return true;
 }
 
-/* Of a device: by kind, and of a kind the chosen ones first. A kind that is not known here is a newer one. */
+/*
+ * Check the facts of a device: in order of kind, the chosen ones of a kind first. An unknown kind is a newer
+ * one.
+ */
 static bool good_facts_of(const struct snap_fact *facts, uint32_t n, uint32_t string_bytes)
 {
     const uint8_t known = FAB_DETAIL_CHOSEN | FAB_DETAIL_CONFLICT | FAB_DETAIL_ESTIMATE |
@@ -306,7 +311,7 @@ static bool good_names_and_rails(const void *bytes)
     return true;
 }
 
-/* Ascending pairs of GUID and index, n of them, all different: so each device is there once. */
+/* Check that n pairs of GUID and index ascend and differ: so each device is there once. */
 static bool good_index(const void *bytes, enum snap_section section)
 {
     const struct snap_device *devices = snap_section(bytes, SNAP_DEVICES);
@@ -354,6 +359,6 @@ int fab_snapshot_check(const void *bytes, size_t size, struct fab_err *err)
     if (bytes == NULL)
         return fab_fail(err, PMIXFAB_ERR_INVAL, "no snapshot given");
     if ((uintptr_t)bytes % _Alignof(struct snap_head) != 0)
-        return fab_fail(err, PMIXFAB_ERR_INVAL, "snapshot at an address that is no multiple of 8");
+        return fab_fail(err, PMIXFAB_ERR_INVAL, "snapshot at an address that is not a multiple of 8");
     return snapshot_check_head(bytes, size, err) ?: check_layout(bytes, size, err) ?: check_content(bytes, err);
 }

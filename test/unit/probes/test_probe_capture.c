@@ -165,7 +165,7 @@ TEST(test_refused)
          PMIXFAB_ERR_CONFLICT, "c.txt:23:6:", "second record"},
         {"(14)", "(12)", -1, PMIXFAB_ERR_CONFLICT, "c.txt:24:", "port GUID"},
         {"\"S-0000000000000021\"[2]", "\"S-0000000000000021\"[1]", 0, PMIXFAB_ERR_CONFLICT,
-         "c.txt:10:5:", "c.txt:24 tells it differently"},
+         "c.txt:10:5:", "c.txt:24 contradicts it"},
         {"\"H-0000000000000013\"[1](14)", "\"H-0000000000000013\"[1](15)", 0, PMIXFAB_ERR_CONFLICT,
          "c.txt:10:5:", "port GUID"},
         {"[2]\t", "[0]\t", 0, PMIXFAB_ERR_RANGE, "c.txt:10:2:", "1 to 254"},
@@ -203,7 +203,7 @@ TEST(test_refused)
         {"lid 2 4xHDR", "lid 2 4x", 0, PMIXFAB_ERR_SYNTAX, "c.txt:9:50:", "speed"},
         {"lid 2 4xHDR", "lid 2", 0, PMIXFAB_ERR_SYNTAX, "c.txt:9:", "width"},
         {"# lid 2 lmc 0", "", 0, PMIXFAB_ERR_SYNTAX, "c.txt:17:", "`#`"},
-        {"devid=0xd2f0", "who=0xd2f0", 0, PMIXFAB_ERR_SYNTAX, "c.txt:5:1:", "no line of ibnetdiscover"},
+        {"devid=0xd2f0", "who=0xd2f0", 0, PMIXFAB_ERR_SYNTAX, "c.txt:5:1:", "not a line of ibnetdiscover"},
         {"#\n", "[1]\t\"S-1\"[1]\n", 0, PMIXFAB_ERR_SYNTAX, "c.txt:1:1:", "record"},
         {"devid=0x101b\n", "Switch\t : 0x21 ports 8 devid 0xd2f0 vendid 0x2c9 \"leaf\"\n", 0,
          PMIXFAB_ERR_SYNTAX, "c.txt:13:1:", "-l"},
@@ -390,7 +390,7 @@ TEST(test_rates_that_disagree)
     assert_int_equal(inv.n_ports, 4);
     assert_string_equal(
         notes.text,
-        "c.txt:10 and c.txt:24: the two ends of this cable tell different rates: 2xEDR and 4xHDR\n");
+        "c.txt:10 and c.txt:24: the two ends of this cable have different rates: 2xEDR and 4xHDR\n");
 }
 
 /* ---- a report of ports ---- */
@@ -409,7 +409,7 @@ TEST(test_report_of_ports)
     struct notes notes;
     SCOPED(fab_inventory) inv = noted(report, &notes);
     assert_int_equal(notes.n, 1);
-    assert_non_null(strstr(notes.text, "each HCA goes by the GUID of its first port"));
+    assert_non_null(strstr(notes.text, "each HCA gets the GUID of its first port"));
     assert_int_equal(inv.n_nodes, 4); /* the second n2 is another HCA: its port has no lower number */
     assert_int_equal(inv.n_dangling, 0);
     uint32_t leaf = fab_inventory_find(&inv, 0x21), n1 = fab_inventory_find(&inv, 0x12),
@@ -498,7 +498,7 @@ TEST(test_report_refused)
         {"SW     1  2 0x21 4x HDR  'leaf'\n"
          "SW     1  1 0x21 4x HDR - CA     2  1 0x12 ( 'leaf' - 'n1' )\n"
          "CA     2  1 0x12 4x HDR - SW     1  1 0x31 ( 'n1' - 'other' )\n",
-         PMIXFAB_ERR_CONFLICT, "c.txt:2:27:", "c.txt:3 tells it differently"},
+         PMIXFAB_ERR_CONFLICT, "c.txt:2:27:", "c.txt:3 contradicts it"},
         {"vendid=0x2c9\nSW     1  1 0x21 4x HDR  'leaf'\n", PMIXFAB_ERR_SYNTAX,
          "c.txt:2:1:", "among records"},
     };

@@ -73,10 +73,10 @@ TEST(test_recorded)
         {" \n{\"host\": \"c7\", \"items\": [{\"source\": \"hwloc\", \"name\": \"mlx5_9\"}]}", NULL,
          PMIXFAB_OK},
         {"{\"host\": \"c7\", \"items\": [{\"source\": \"ethernet\", \"interface\": \"eth0\"}]}",
-         "has nothing of hwloc", PMIXFAB_ERR_UNSUPPORTED},
+         "has no items of hwloc", PMIXFAB_ERR_UNSUPPORTED},
         {"{\"host\": \"c7\"", "expected near", PMIXFAB_ERR_SYNTAX},
         {"<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc99.dtd\">\n<topology version=\"99.1\">\n",
-         "is of hwloc 99.1, and this hwloc is version ", PMIXFAB_ERR_NEWER},
+         "recorded with hwloc 99.1, but this hwloc is version ", PMIXFAB_ERR_NEWER},
     };
     char path[] = "/tmp/fabhwloc.XXXXXX";
     const int fd = mkstemp(path);
@@ -178,7 +178,7 @@ TEST(test_refused)
     } cases[] = {
         {"/nonexistent.xml", PMIXFAB_ERR_NOTFOUND, "/nonexistent.xml: No such file"},
         {TEST_DATA "/hwloc/no_network.xml", PMIXFAB_ERR_UNSUPPORTED, "no network and no RDMA device"},
-        {TEST_DATA "/ibsim_small.txt", PMIXFAB_ERR_CORRUPT, "no machine that hwloc can read"},
+        {TEST_DATA "/ibsim_small.txt", PMIXFAB_ERR_CORRUPT, "not a machine that hwloc can read"},
         {TEST_DATA, PMIXFAB_ERR_CORRUPT, "hwloc: "},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

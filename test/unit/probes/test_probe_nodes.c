@@ -67,8 +67,8 @@ TEST(test_refused)
         int code;
         const char *message;
     } cases[] = {
-        {"", PMIXFAB_ERR_SYNTAX, "f.txt:1:1: not a single line"},
-        {"host,switch\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:1: not a single line"},
+        {"", PMIXFAB_ERR_SYNTAX, "f.txt:1:1: no line"},
+        {"host,switch\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:1: no line"},
         {"n1\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:1: a line begins with a host"},
         {"n1,\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:1: a line begins with a host"},
         {",s\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:1: a line begins with a host"},
@@ -81,12 +81,12 @@ TEST(test_refused)
         {"n1,s,,1.2.3\n", PMIXFAB_ERR_RANGE, "f.txt:1:7: no link has this speed"},
         {"n1,s,,9999999999999999999\n", PMIXFAB_ERR_RANGE, "f.txt:1:7: no link has this speed"},
         {"n1,s,,3xHDR\n", PMIXFAB_ERR_RANGE, "f.txt:1:7: link width 3x"},
-        {"n1,s,,4xBAD\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:9: \"BAD\" is no link speed"},
+        {"n1,s,,4xBAD\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:9: \"BAD\" is not a link speed"},
         {"n1,s,1,100,\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:8: a line has host"},
-        {"n 1,s\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:1: \"n 1\" is no host's name"},
-        {"\"n1\",s\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:1: \"?n1?\" is no host's name"},
-        {"n1,a\"b\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:4: \"a?b\" is no switch's name"},
-        {"n1,\xff\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:4: \"?\" is no switch's name"},
+        {"n 1,s\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:1: \"n 1\" is not a host name"},
+        {"\"n1\",s\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:1: \"?n1?\" is not a host name"},
+        {"n1,a\"b\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:4: \"a?b\" is not a switch name"},
+        {"n1,\xff\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:4: \"?\" is not a switch name"},
         {"n1,s,1\nn2,s,1\n", PMIXFAB_ERR_CONFLICT, "f.txt:2:1: a second cable in port 1 of switch \"s\""},
         {"s,s\n", PMIXFAB_ERR_CONFLICT, "f.txt:1:1: switch \"s\" is cabled to itself"},
         {"Switch 8 \"S-1\"\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:1: a line begins with a host"},

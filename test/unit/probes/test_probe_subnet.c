@@ -72,12 +72,12 @@ TEST(test_refused)
         {"} LID:", "} GID:", PMIXFAB_ERR_SYNTAX, "expected `{ `"}, /* it is a part of the description */
         {"PN:01 } {", "PN:02 } {", PMIXFAB_ERR_RANGE, "l.lst:1:155: port 2, but the node has 1 to 1"},
         {"PN:0C } { CA", "PN:0B } { CA", PMIXFAB_ERR_CONFLICT, "a second line for port 11"},
-        {"SPD=50", "SPD=51", PMIXFAB_ERR_SYNTAX, "unexpected text behind the speed"},
+        {"SPD=50", "SPD=51", PMIXFAB_ERR_SYNTAX, "unexpected text after the speed"},
         {"PHY=4x", "PHY=3x", PMIXFAB_ERR_SYNTAX, "expected width, state and speed"},
         {" LOG=ACT", "", PMIXFAB_ERR_SYNTAX, "expected width, state and speed"},
-        {"SPD=50\n", "SPD=50 x\n", PMIXFAB_ERR_SYNTAX, "unexpected text behind the speed"},
-        {"PN:0B } PHY", "PN:0D } PHY", PMIXFAB_ERR_CONFLICT, "tells it differently (port)"},
-        {"50\n{ SW", "50\nwho", PMIXFAB_ERR_SYNTAX, "l.lst:2:1: this is no line of OpenSM's"},
+        {"SPD=50\n", "SPD=50 x\n", PMIXFAB_ERR_SYNTAX, "unexpected text after the speed"},
+        {"PN:0B } PHY", "PN:0D } PHY", PMIXFAB_ERR_CONFLICT, "contradicts it (port)"},
+        {"50\n{ SW", "50\nwho", PMIXFAB_ERR_SYNTAX, "l.lst:2:1: this is not a line of OpenSM's"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         OWNED(free) char *text = changed(cases[i].from, cases[i].to);

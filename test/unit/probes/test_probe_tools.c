@@ -279,7 +279,7 @@ TEST(test_refused)
         {"[root@mgmt01 ~]# ibnetdiscover\n", "c.txt:1:1: this is a terminal's prompt"},
         {"Switch\t : 0x21 ports 8 devid 0xd2f0 vendid 0x2c9 \"leaf\"\n", "this is a list of nodes"},
         {"Switch: 0x21 leaf1:\n  1 1[  ] ==( 4X 2.5 Gbps Active/ LinkUp)==> 3 1[  ] \"n1\" ( )\n",
-         "1 ports lead to nodes whose GUIDs are not told"},
+         "1 ports lead to nodes whose GUIDs are missing"},
         {"  1 1[  ] ==( 4X 2.5 Gbps Active/ LinkUp)==> 3 1[  ] \"n1\" ( )\n",
          "no line before it names its node"},
         {"Switch: 0x21 leaf1:\n  1 1[  ] ==( 4X 2.5 Gbps Gone)==> 3 1[  ] \"n1\" ( )\n",

@@ -483,9 +483,9 @@ SERVER_TEST(test_many_requests)
     deliver(&peer);
     assert_int_equal(outcome_of(&peer).code, PMIXFAB_OK);
     for (unsigned i = 0; i < 15; i++)
-        channel_answer(intake.kept[i], PMIXFAB_ERR_CONFLICT, 0, "the whole is needed");
+        channel_answer(intake.kept[i], PMIXFAB_ERR_CONFLICT, 0, "send the whole report");
     for (unsigned i = 0; i < 15; i++)
-        must_outcome(&peer, PMIXFAB_ERR_CONFLICT, "the whole is needed");
+        must_outcome(&peer, PMIXFAB_ERR_CONFLICT, "send the whole report");
     channel_peer_close(&peer);
 }
 

@@ -239,14 +239,14 @@ static const struct {
      "2:9: store: there is no folder \"/nonexistent\": make it first\n"},
     {"[names]\npattern = (\n", "2:11: host pattern \"(\": Unmatched ( or \\(\n"},
     {"[names]\npattern = ^node$\n",
-     "2:11: host pattern \"^node$\": put the part that is the host in parentheses (1 to 9 groups)\n"},
+     "2:11: host pattern \"^node$\": put the part with the host in parentheses (1 to 9 groups)\n"},
     {"[names]\nmap = /nonexistent\n", "2:7: map: /nonexistent: cannot be read: No such file or directory\n"},
     {"[pmix]\nport = 65536\n", "2:8: port is \"65536\": give a number from 0 to 65535\n"},
     {"[pmix]\nlisten = lo\n", "2:10: [pmix] listen" NEEDS_REMOTE},
     {F "role = node\nscheduler = x\n[pmix]\nlisten = lo\n[security]\nremote = yes\n",
      "5:10: [pmix] listen" NEEDS_REMOTE},
     {REMOTE "listen = 10.92.0.1/24\n",
-     "4:10: [pmix] listen: \"10.92.0.1/24\" is no network: bits are set beyond the length of 24\n"},
+     "4:10: [pmix] listen: \"10.92.0.1/24\" is not a network: bits are set after the first 24\n"},
     {REMOTE "listen = 10.92.0\n", "4:10: [pmix] listen: \"10.92.0\": " LISTEN},
     {REMOTE "listen = fd00::1\n", "4:10: [pmix] listen: \"fd00::1\": " LISTEN},
     {REMOTE "listen = ib0,ib1\n", "4:10: [pmix] listen: \"ib0,ib1\": " LISTEN},
@@ -257,7 +257,7 @@ static const struct {
                                        "IPv4 address in 203.0.113.77: bring it "
                                        "up, or name another\n"},
     {"[ethernet]\nib7 = 10.0.0.0/8\n", "2:1: \"ib7\" cannot be the name of an Ethernet plane\n"},
-    {"[ethernet]\nroce = 10.0.0.0\n", "2:8: plane roce: \"10.0.0.0\" is no network: give an address and a "
+    {"[ethernet]\nroce = 10.0.0.0\n", "2:8: plane roce: \"10.0.0.0\" is not a network: give an address and a "
                                       "length, as 10.91.0.0/16 or fd00::/64\n"},
 };
 #define N_WRONG (sizeof(wrong) / sizeof(wrong[0]))

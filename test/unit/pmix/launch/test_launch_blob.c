@@ -167,7 +167,7 @@ TEST(test_everything_arrives)
     assert_memory_equal(read.secret, blob.secret, FAB_BLOB_SECRET);
     fab_blob_free(&read);
     assert_int_equal(fab_blob_read(bytes.at, bytes.n, "job@2", &read, &err), PMIXFAB_ERR_CONFLICT);
-    assert_string_equal(err.text, "the launch information is of job job@1");
+    assert_string_equal(err.text, "the launch information is for job job@1");
     free(bytes.at);
     pmixfab_close((struct pmixfab *)planes[0]);
 }

@@ -210,11 +210,11 @@ TEST(test_missing)
     inv.nodes[fabric_find(&inv, "node0002")].missing = 1;
     inv.ports[port_of(&inv, "leaf1", 2)].state = FAB_PORT_DOWN;
     inv.ports[port_of(&inv, "node0002", 1)].state = FAB_PORT_DOWN;
-    ASSERT_FOUND(&inv, NULL, "missing|node0002 HCA-1|not seen any more; its place is kept at leaf1[2]");
+    ASSERT_FOUND(&inv, NULL, "missing|node0002 HCA-1|no longer seen; its place is kept at leaf1[2]");
     inv.nodes[fabric_find(&inv, "node0002")].missing = 0;
     inv.ports[port_of(&inv, "node0002", 1)].missing = 1; /* its other port would be seen */
     ASSERT_FOUND(&inv, NULL,
-                 "missing|node0002 HCA-1[1]|its cable is not seen any more; its place is kept at leaf1[2]");
+                 "missing|node0002 HCA-1[1]|its cable is no longer seen; its place is kept at leaf1[2]");
 }
 
 static uint64_t id_of(enum fab_check_kind kind, struct fab_about about)
@@ -252,10 +252,10 @@ TEST(test_nowhere)
     without.node[fabric_find(&inv, "node0003")] = true;
     hand_copy(&cut, &inv, &without, 0);
     hand_finish(&cut);
-    ASSERT_FOUND(&cut, NULL, "leads-nowhere|leaf1[3]|ACTIVE, and nothing is seen at its other end");
+    ASSERT_FOUND(&cut, NULL, "leads-nowhere|leaf1[3]|ACTIVE, but nothing is seen at its other end");
     cut.ports[port_of(&cut, "leaf1", 3)].state = FAB_PORT_UNKNOWN;
     ASSERT_FOUND(&cut, NULL,
-                 "leads-nowhere|leaf1[3]|it does not answer, and nothing is seen at its other end");
+                 "leads-nowhere|leaf1[3]|it does not answer, but nothing is seen at its other end");
     cut.ports[port_of(&cut, "leaf1", 3)].state = FAB_PORT_DOWN;
     assert_found(&cut, NULL, NULL, 0);
 }
@@ -330,30 +330,30 @@ TEST(test_ports_and_names_of_hosts)
          {"few-ports|n3|1 cabled port, 3 of 4 such hosts have 2"}},
         /* without device names, two of one name are one host with more ports */
         {{"n1", "n2", "n3", "n4", "n4"},
-         {"duplicate-name|n4|2 devices say no more of themselves than this name: 0x0000000000001030, "
-          "0x0000000000001040; are they of two hosts?",
+         {"duplicate-name|n4|2 devices have only this name as their description: 0x0000000000001030, "
+          "0x0000000000001040; check that all belong to one host",
           "many-ports|n4|2 cabled ports, 3 of 4 such hosts have 1"}},
         {{"n1", "n2", "n1", "n2", "login1"}, {NULL}}, /* built so */
         {{"n1", "n1", "n3", "n3", "n5", "n5", "n7"},  /* also where most are doubled */
-         {"duplicate-name|n1|2 devices say no more of themselves than this name: 0x0000000000001000, "
-          "0x0000000000001010; are they of two hosts?",
-          "duplicate-name|n3|2 devices say no more of themselves than this name: 0x0000000000001020, "
-          "0x0000000000001030; are they of two hosts?",
-          "duplicate-name|n5|2 devices say no more of themselves than this name: 0x0000000000001040, "
-          "0x0000000000001050; are they of two hosts?",
+         {"duplicate-name|n1|2 devices have only this name as their description: 0x0000000000001000, "
+          "0x0000000000001010; check that all belong to one host",
+          "duplicate-name|n3|2 devices have only this name as their description: 0x0000000000001020, "
+          "0x0000000000001030; check that all belong to one host",
+          "duplicate-name|n5|2 devices have only this name as their description: 0x0000000000001040, "
+          "0x0000000000001050; check that all belong to one host",
           "few-ports|n7|1 cabled port, 3 of 4 such hosts have 2"}},
         {{"n1 mlx5_0", "n2 mlx5_0", "n2 mlx5_0"},
          {"duplicate-name|n2 mlx5_0|2 devices have this name: 0x0000000000001010, 0x0000000000001020"}},
         {{"n1 mlx5_0", "MT4123 ConnectX6", "localhost mlx5_0"},
-         {"unnamed|0x0000000000001010 HCA-1|goes by its GUID: nothing names its host; its cable is at "
+         {"unnamed|0x0000000000001010 HCA-1|named by its GUID: no source names its host; its cable is at "
           "leaf1[2]",
           "unnamed|localhost mlx5_0|its host has no name of its own; its cable is at leaf1[3]"}},
         /* names that are taken for others */
         {{"n1 mlx5_0", "N1 mlx5_0", "n1 mlx5_1", "N1 mlx5_1", "n2.a mlx5_0", "n2.b mlx5_0", "10.0.0.7 mlx5_0",
           "10.0.0.8 mlx5_0", "10.0.0.7 mlx5_1"},
-         {"confusing-name|10.0.0.7|its name is an address: which host has it is for a resolver to say",
-          "confusing-name|10.0.0.8|its name is an address: which host has it is for a resolver to say",
-          "confusing-name|n1|its name differs from that of N1 by case only: to a resolver they are one "
+         {"confusing-name|10.0.0.7|its name is an IP address: a resolver may assign that to another host",
+          "confusing-name|10.0.0.8|its name is an IP address: a resolver may assign that to another host",
+          "confusing-name|n1|its name differs from that of N1 by case only: a resolver takes them for one "
           "host"}},
     };
     for (size_t i = 0; i < sizeof(stars) / sizeof(stars[0]); i++) {
@@ -389,8 +389,8 @@ TEST(test_names_that_something_else_has)
     HAND_STAR(&inv, 0x1000, 1, "leaf1 mlx5_0", "leaf1 mlx5_1", "Leaf1a mlx5_0", "n2 mlx5_0", "ib7 mlx5_0");
     ASSERT_FOUND(
         &inv, NULL,
-        "same-name|leaf1|a host and the switch 0x0000000000000200 have this name: where both stand in "
-        "one file, one is taken for the other");
+        "same-name|leaf1|a host and the switch 0x0000000000000200 have this name: programs that read "
+        "a file with both confuse them");
     struct fab_findings planes = {0};
     must_do(fab_check_plane_name(&inv, "ib0", &planes));
     assert_int_equal(planes.n, 0);
@@ -412,7 +412,7 @@ TEST(test_names_that_nobody_writes)
         &inv, NULL,
         "confusing-name|login 1|its name has other characters than letters, digits, '.', '_' and '-': "
         "exports leave it out",
-        "unnamed|0x0000000000001020 HCA-1|goes by its GUID: nothing names its host; its cable is at "
+        "unnamed|0x0000000000001020 HCA-1|named by its GUID: no source names its host; its cable is at "
         "leaf1[3]");
 }
 
@@ -457,7 +457,7 @@ TEST(test_seen_by_one)
     details.seen[p] = FAB_SEEN_SUBNET;
     ASSERT_FOUND(
         &inv, &details,
-        "not-reported|n1 mlx5_1[1]|it is at leaf1[2], and its host, which reports, does not know of it");
+        "not-reported|n1 mlx5_1[1]|it is at leaf1[2], but the report of its host does not contain it");
     /* a host of which no word came says nothing by that */
     details.seen[fab_inventory_port(&inv, fab_inventory_find(&inv, 0x1000), 1)] = FAB_SEEN_SUBNET;
     assert_found(&inv, &details, NULL, 0);
@@ -477,7 +477,7 @@ TEST(test_seen_by_one)
     details = clean_details(&inv);
     p = fab_inventory_port(&inv, fab_inventory_find(&inv, 0x1010), 1);
     details.seen[p] = FAB_SEEN_NODE;
-    ASSERT_FOUND(&inv, &details, "not-swept|n1 mlx5_1[1]|its host says that it is up, and no sweep sees it");
+    ASSERT_FOUND(&inv, &details, "not-swept|n1 mlx5_1[1]|its host reports it as up, but no sweep sees it");
     inv.ports[p].state = FAB_PORT_DOWN;
     assert_found(&inv, &details, NULL, 0);
 }

@@ -164,13 +164,13 @@ TEST(test_states_of_no_link)
     was->state = FAB_PORT_DOWN;
     is->state = FAB_PORT_LOOPED;
     STORY(p, "other|leaf1[3]: state|DOWN|LOOPED|leaf1");
-    WHY(p, 0, 1, "its cable leads to the same node");
-    assert_why(&p.after, &p.before, 0, 1, "its cable does not lead to the same node any more");
+    WHY(p, 0, 1, "both ends of its cable are on the same node");
+    assert_why(&p.after, &p.before, 0, 1, "its cable no longer has both ends on the same node");
     is->state = FAB_PORT_DISABLED;
-    WHY(p, 0, 1, "somebody switched the port off");
-    assert_why(&p.after, &p.before, 0, 1, "the port is not switched off any more");
+    WHY(p, 0, 1, "the port was switched off");
+    assert_why(&p.after, &p.before, 0, 1, "the port is no longer switched off");
     is->state = FAB_PORT_INIT;
-    WHY(p, 0, 1, "the sweep found it so");
+    WHY(p, 0, 1, "found by the sweep");
 }
 
 TEST(test_cable_moved)
@@ -237,9 +237,9 @@ TEST(test_two_hosts_of_one_name)
         "device-added|node0001 HCA-1 (0x0000000000100006)[1]||0x0000000000100006 at leaf2[2]|node0001,leaf2");
     TOLD(&p.after, &one,
          "device-lost|node0001 HCA-1 (0x0000000000100006)[1]|0x0000000000100006 at leaf2[2]||node0001,leaf2");
-    assert_why(
-        &one, &p.after, 0, 0,
-        "a cable at leaf2[2] came; another HCA has this host's and device's name: two hosts of one name?");
+    assert_why(&one, &p.after, 0, 0,
+               "a cable at leaf2[2] came; another HCA has the same host and device name: check for two hosts "
+               "with one name");
     /* neither of them is mistaken for the other's replacement */
     assert_int_equal(fabric_replace(&p.after, "node0001", 0x990001, 9), 0);
 }

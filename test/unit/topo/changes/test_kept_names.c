@@ -219,8 +219,8 @@ TEST(test_what_is_told)
     assert_string_equal(host_of(&now, 0x1000), "0x0000000000001000");
     assert_int_equal(told.n, 1);
     assert_false(told.kept[0]);
-    assert_string_equal(told.text[0], "node1 mlx5_0 describes itself as \"" FACTORY
-                                      "\": it is at another place than where it had that name, leaf[9]");
+    assert_string_equal(told.text[0], "node1 mlx5_0 its description is \"" FACTORY
+                                      "\": it is not at the place where it had that name, leaf[9]");
     fab_inventory_destroy(&before);
     make_rails(&before, &is);
     hand_names(&before, "^(MT[0-9]+)");

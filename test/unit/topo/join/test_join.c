@@ -169,8 +169,9 @@ TEST(test_who_names_the_unnamed)
     assert_called(&h, 0x110, "n10 mlx5_3");
     assert_called(&h, 0x120, "localhost mlx5_0");
     assert_int_equal(h.joined.n_refused, 0);
-    assert_string_equal(h.lines, "n2: the node GUID of mlx5_3 is claimed by n10.x, too, and nobody has it\n"
-                                 "n10.x: the node GUID of mlx5_3 is claimed by n2, too, and nobody has it\n");
+    assert_string_equal(h.lines,
+                        "n2: the node GUID of mlx5_3 is also claimed by n10.x; it belongs to no host\n"
+                        "n10.x: the node GUID of mlx5_3 is also claimed by n2; it belongs to no host\n");
     assert_int_equal(h.joined.inv.n_nodes, h.swept.n_nodes + 2); /* each has a device all the same */
     assert_int_equal(h.joined.hosts[0].devices, 1);
     assert_int_equal(h.joined.hosts[2].devices, 1);
@@ -216,7 +217,7 @@ TEST(test_what_only_the_host_knows)
     report_say(&h.reports[0],
                "verbs: name mlx5_0, port 9\nverbs: name z, port 1, node-guid #110, port-guid #fff");
     join(&h);
-    assert_string_equal(h.lines, "a: 2 items are left out: against what the fabric or other items say\n");
+    assert_string_equal(h.lines, "a: 2 items are left out: contradiction to the fabric or to other items\n");
     assert_int_equal(h.joined.n_refused, 0);
     assert_int_equal(inv->n_nodes, h.swept.n_nodes + 2);
     const struct fab_locality *places = h.joined.details.places;

@@ -95,10 +95,10 @@ TEST(test_a_claim_takes_nothing_away)
         assert_string_equal(
             h.lines,
             first
-                ? "h1: the node GUID of x is claimed by h5, too (and 2 more)\n"
-                  "h5: the node GUID of mlx5_0 is that of a device of h1, too, which keeps it (and 2 more)\n"
-                : "h1: the node GUID of x is that of a device of h5, too, which keeps it (and 2 more)\n"
-                  "h5: the node GUID of mlx5_0 is claimed by h1, too (and 2 more)\n");
+                ? "h1: the node GUID of x is also claimed by h5 (and 2 more)\n"
+                  "h5: the node GUID of mlx5_0 is also that of a device of h1, which keeps it (and 2 more)\n"
+                : "h1: the node GUID of x is also that of a device of h5, which keeps it (and 2 more)\n"
+                  "h5: the node GUID of mlx5_0 is also claimed by h1 (and 2 more)\n");
     }
 }
 
@@ -119,7 +119,7 @@ TEST(test_claims_to_what_is_swept)
             assert_int_equal(h.joined.inv.n_nodes, 2);
             assert_int_equal(node->first_port, port_of(&h, "h5", "mlx5_0"));
             assert_int_equal(flags(&h, node->first_port, FAB_FACT_NODE_GUID), 0);
-            assert_string_equal(h.lines, "h1: 1 item is not joined: the devices are those of h5\n");
+            assert_string_equal(h.lines, "h1: 1 item is not joined: the devices belong to h5\n");
             continue;
         }
         assert_true(h.joined.contested[0] == 0x100 && node->unnamed == 1);
@@ -132,8 +132,8 @@ TEST(test_claims_to_what_is_swept)
             assert_int_equal(h.joined.inv.ports[own].peer, FAB_NONE);
         }
         assert_string_equal(h.lines,
-                            "h1: the node GUID of mlx5_0 is claimed by h5, too, and nobody has it\n"
-                            "h5: the node GUID of mlx5_0 is claimed by h1, too, and nobody has it\n");
+                            "h1: the node GUID of mlx5_0 is also claimed by h5; it belongs to no host\n"
+                            "h5: the node GUID of mlx5_0 is also claimed by h1; it belongs to no host\n");
     }
 }
 
@@ -166,8 +166,8 @@ TEST(test_claims_to_what_nobody_named)
             assert_int_equal(h.joined.inv.ports[own].peer, FAB_NONE);
         }
         if (round == 3)
-            assert_string_equal(h.lines, "h5: the node GUID of mlx5_0 was claimed by others again and again, "
-                                         "and nobody has it for now\n");
+            assert_string_equal(h.lines, "h5: the node GUID of mlx5_0 was claimed by others again and again; "
+                                         "it belongs to no host for now\n");
     }
 }
 
@@ -188,8 +188,8 @@ TEST(test_two_reports_of_one_host)
               "ethernet: interface e1, mac 02:00:00:00:00:06, address 10.0.0.6/16");
     join(&h, "n");
     assert_string_equal(h.lines,
-                        "n.x: 1 item is not joined: the devices are those of n\n"
-                        "n.x: e0 is left out of plane lan, its MAC is that of a device of n (and 1 more)\n");
+                        "n.x: 1 item is not joined: the devices belong to n\n"
+                        "n.x: e0 is left out of plane lan: its MAC is that of a device of n (and 1 more)\n");
     assert_int_equal(flags(&h, port_of(&h, "n", "short"), FAB_FACT_NODE_GUID), 0);
     assert_int_equal(flags(&h, port_of(&h, "n", "e0"), FAB_FACT_MAC), 0);
 }

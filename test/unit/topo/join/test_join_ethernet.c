@@ -143,7 +143,7 @@ TEST(test_planes_by_name)
     interface(a, "e3", "02:00:00:00:00:04", "10.10.9.9/24", NULL, NULL, NULL);
     join(&h, planes, 4);
     const struct fab_inventory *inv = &h.joined.inv;
-    assert_string_equal(h.lines, "a: e0 has addresses in planes net2 and net10, it stands in net2\n");
+    assert_string_equal(h.lines, "a: e0 has addresses in planes net2 and net10; it is placed in net2\n");
     assert_int_equal(inv->n_subnets, 2);
     assert_true(inv->subnets[0].prefix == fab_ethernet_prefix("net2"));
     assert_true(inv->subnets[1].prefix == fab_ethernet_prefix("net10"));
@@ -167,9 +167,9 @@ TEST(test_one_mac_twice)
     interface(hosts_begin(&h, "n3"), "e0", "02:00:00:00:00:01", "10.2.0.3/16", NULL, NULL,
               NULL); /* another plane */
     join(&h, planes, 2);
-    assert_string_equal(h.lines, "n1: the MAC of e0 is claimed by n2, too (and 1 more)\n"
-                                 "n2: the MAC of e0 is that of a device of n1, too, which keeps it\n"
-                                 "n3: the MAC of e0 is that of a device of n1, too, which keeps it\n");
+    assert_string_equal(h.lines, "n1: the MAC of e0 is also claimed by n2 (and 1 more)\n"
+                                 "n2: the MAC of e0 is also that of a device of n1, which keeps it\n"
+                                 "n3: the MAC of e0 is also that of a device of n1, which keeps it\n");
     const struct fab_inventory *inv = &h.joined.inv;
     unsigned hosts[4] = {0};
     for (uint32_t i = 0; i < inv->n_nodes; i++)

@@ -120,7 +120,7 @@ TEST(test_lies)
     d.body = body;
     d.digest = fab_report_digest(&report);
     must_fail(fab_delivery_open(&d, NULL, &out, &err), PMIXFAB_ERR_CONFLICT, &err,
-              "node018 delivers a report of node017");
+              "node018 delivers the report of node017");
     memcpy(d.host, "node017", 8);
     assert_int_equal(fab_delivery_open(&d, NULL, &out, &err), 0);
     assert_true(fab_report_equal(&report, &out));

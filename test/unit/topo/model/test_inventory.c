@@ -196,12 +196,12 @@ TEST(test_refusals)
     REFUSED((inv->nodes[1].line = inv->nodes[2].line = 0, inv->nodes[2].guid = 0x100), CONFLICT,
             "two nodes have the GUID 0x0000000000000100");
     REFUSED(inv->nodes[1].guid = 0, RANGE, "line 20: node \"node001 HCA-1\" has no GUID (0)");
-    REFUSED(inv->nodes[1].kind = 0, RANGE, "line 20: node 0x0000000000000100 is of an unknown kind (0)");
-    REFUSED(inv->nodes[1].kind = 5, RANGE, "line 20: node 0x0000000000000100 is of an unknown kind (5)");
+    REFUSED(inv->nodes[1].kind = 0, RANGE, "line 20: node 0x0000000000000100 has an unknown kind (0)");
+    REFUSED(inv->nodes[1].kind = 5, RANGE, "line 20: node 0x0000000000000100 has an unknown kind (5)");
     REFUSED(inv->nodes[1].num_ports = 0, RANGE,
-            "line 20: node 0x0000000000000100 says it has 0 ports, 1 to 254 can be");
+            "line 20: node 0x0000000000000100 has 0 ports; 1 to 254 are possible");
     REFUSED(inv->nodes[0].num_ports = 255, RANGE,
-            "line 10: node 0x0000000000000200 says it has 255 ports, 1 to 254 can be");
+            "line 10: node 0x0000000000000200 has 255 ports; 1 to 254 are possible");
     REFUSED(inv->ports[1].num = 1, CONFLICT,
             "line 12: node 0x0000000000000200 has two ports 1, first in line 11");
     REFUSED(inv->ports[4].guid = 0x101, CONFLICT,
@@ -233,11 +233,11 @@ TEST(test_refusals)
             "line 12: port 2 of node 0x0000000000000200 has an unknown state (7)");
     REFUSED(inv->ports[1].subnet = 1, RANGE,
             "line 12: port 2 of node 0x0000000000000200 is of no subnet (1)");
-    REFUSED(inv->n_subnets = 33, RANGE, "33 subnets, at most 32 can be");
+    REFUSED(inv->n_subnets = 33, RANGE, "33 subnets; at most 32 are possible");
     REFUSED(inv->nodes[1].name = inv->pool_size, CORRUPT,
-            "line 20: node 0x0000000000000100 has a name outside of all names");
+            "line 20: node 0x0000000000000100 has a name outside the pool of names");
     REFUSED(inv->nodes[1].desc = FAB_NONE, CORRUPT,
-            "line 20: node 0x0000000000000100 has a name outside of all names");
+            "line 20: node 0x0000000000000100 has a name outside the pool of names");
 }
 
 /* A switch's ports have no GUID, and may all say 0; a control character in a name stays out of the message */

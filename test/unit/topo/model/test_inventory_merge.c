@@ -172,10 +172,9 @@ TEST(test_contradictions)
         void (*spoil)(struct fab_inventory *inv);
         const char *text;
     } cases[] = {
-        {spoil_kind,
-         "node 0x0000000000000100 is seen in two ways: of kind 2 with 2 ports, of kind 3 with 2 ports"},
+        {spoil_kind, "node 0x0000000000000100 has two views: kind 2 with 2 ports, and kind 3 with 2 ports"},
         {spoil_ports,
-         "node 0x0000000000000201 is seen in two ways: of kind 1 with 36 ports, of kind 1 with 40 ports"},
+         "node 0x0000000000000201 has two views: kind 1 with 36 ports, and kind 1 with 40 ports"},
         {spoil_guid, "port 1 of node 0x0000000000000100 is seen with two port GUIDs, 0x0000000000000101 and "
                      "0x0000000000000999"},
         {spoil_cable, "the cable from port 1 of node 0x0000000000000100 to port 8 of node 0x0000000000000201 "

@@ -376,7 +376,7 @@ TEST(test_bad_maps)
          "site.map:1:1: expected a node GUID (0x and up to 16 hexadecimal digits)"},
         {"0x12345678901234567 \"x\"", PMIXFAB_ERR_RANGE,
          "site.map:1:1: a GUID has at most 16 hexadecimal digits"},
-        {"0x0 \"x\"", PMIXFAB_ERR_RANGE, "site.map:1:1: GUID 0 is no node's"},
+        {"0x0 \"x\"", PMIXFAB_ERR_RANGE, "site.map:1:1: GUID 0 is not valid"},
         {"0x21\"x\"", PMIXFAB_ERR_SYNTAX,
          "site.map:1:5: expected white space and a name in double quotes after the GUID"},
         {"0x21", PMIXFAB_ERR_SYNTAX, "site.map:1:5: expected a name in double quotes"},
@@ -421,12 +421,12 @@ TEST(test_map_with_odd_bytes)
     must_be_called(&inv, &node, 1);
 
     assert_int_equal(fab_names_map(names, "m", "0x22 \"a\0b\"", 10, &err), PMIXFAB_ERR_SYNTAX);
-    assert_string_equal(err.text, "m:1:6: a byte 0 in a name");
+    assert_string_equal(err.text, "m:1:6: a 0 byte in a name");
     memset(text, 'x', sizeof(text));
     memcpy(text, "0x22 \"", 6);
     text[6 + 256] = '"';
     assert_int_equal(fab_names_map(names, "m", text, 6 + 257, &err), PMIXFAB_ERR_RANGE);
-    assert_string_equal(err.text, "m:1:6: a name of 256 bytes, at most 255 can be");
+    assert_string_equal(err.text, "m:1:6: a name of 256 bytes; at most 255 are allowed");
     text[6 + 255] = '"';
     assert_int_equal(fab_names_map(names, "m", text, 6 + 256, &err), 0);
 }
