@@ -153,7 +153,7 @@ class Schemas(Case):
         self.flux()
         self.topograph()
         self.kueue()
-        self.assertEqual([host for host in ("n..a", "n_a", "N-A", "n.example.org") if f"lost: host {host}: no node" in self.complaint],
+        self.assertEqual([host for host in ("n..a", "n_a", "N-A", "n.example.org") if f"lost: host {host}: not allowed" in self.complaint],
                          ["n..a", "n_a", "N-A"])
         self.volcano()
         objects = {node["metadata"]["name"]: node for node in self.documents("volcano")}

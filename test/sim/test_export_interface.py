@@ -131,7 +131,7 @@ class Chosen(Case):
 
     def test_refused(self):
         self.start(fabric())
-        for args, says, status in ((("slurm-tree", "--interface", "mlx4_0"), "no device, port, interface or leaf is called so", 1),
+        for args, says, status in ((("slurm-tree", "--interface", "mlx4_0"), "no device, port, interface or leaf has such a name", 1),
                                    (("hostlist", "--interface", "mlx5_0"), "--interface is for formats that have hosts at leaves", 2),
                                    (("slurm-tree", "--interface", ","), "no pattern", 2), (("slurm-tree", "--interface", "!"), "no pattern", 2)):
             self.export(*args, status=status)
