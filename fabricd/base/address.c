@@ -1,4 +1,4 @@
-/* address.c - addresses to listen at, and interfaces of this host. */
+/* address.c - addresses to listen at, and network interfaces of this host. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <event2/util.h>
@@ -46,7 +46,7 @@ int address_parse(const char *text, char host[INET6_ADDRSTRLEN], uint16_t *port,
 
 int address_try(const char *text, bool port, struct fab_err *err)
 {
-    const int yes = 1; /* connections of before that are not over yet are no obstacle */
+    const int yes = 1; /* do not fail on connections of an earlier process that are still in TIME_WAIT */
     struct sockaddr_storage address = {0};
     uint16_t *at;
     int size, rc = parse(text, &address, &size, &at, err);
@@ -78,7 +78,7 @@ int interface_check(const char *text, struct fab_err *err)
 {
     if (strchr(text, '/') != NULL && strchr(text, ':') == NULL)
         return fab_cidr_check(text, err);
-    /* An address that was mistyped would be taken for a name that no interface has. */
+    /* Reject a mistyped address here: as an interface name it would match nothing. */
     if (!is_ipv4(text) && (strlen(text) >= IF_NAMESIZE || strpbrk(text, "/:, \t") != NULL ||
                            strspn(text, "0123456789.") == strlen(text)))
         return fab_fail(err, PMIXFAB_ERR_SYNTAX,
@@ -116,7 +116,7 @@ int interface_find(const char *text, char address[INET_ADDRSTRLEN], struct fab_e
                           is_network ? "has an IPv4 address in" : "and has an IPv4 address is called", text);
 }
 
-/* ---- places --------------------------------------------------------------------------------------- */
+/* ---- addresses of servers ------------------------------------------------------------------------- */
 
 static bool place_port(const char *text, size_t len, uint16_t *port)
 {
@@ -130,7 +130,7 @@ static bool place_port(const char *text, size_t len, uint16_t *port)
     return len > 0 && value > 0 && value <= UINT16_MAX;
 }
 
-/* One of them, without blanks around it. */
+/* Parse one address, given without blanks around it. */
 static bool place_parse(const char *text, size_t len, uint16_t port, struct address_place *out)
 {
     const char *host = text, *end = text + len, *colon = memrchr(text, ':', len);
@@ -143,7 +143,8 @@ static bool place_parse(const char *text, size_t len, uint16_t port, struct addr
             (colon != NULL && !place_port(colon + 1, (size_t)(end - colon - 1), &out->port)))
             return false;
         end = bracket;
-    } else if (colon != NULL && memchr(text, ':', (size_t)(colon - text)) == NULL) { /* else it is IPv6 */
+    } else if (colon != NULL && memchr(text, ':', (size_t)(colon - text)) ==
+                                    NULL) { /* otherwise the text is an IPv6 address */
         if (!place_port(colon + 1, (size_t)(end - colon - 1), &out->port))
             return false;
         end = colon;

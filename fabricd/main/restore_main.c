@@ -10,7 +10,8 @@
 #include "fabricd/process/process.h"
 #include "fabricd/store/store.h"
 
-/* The owner of the store stays, whoever asks. The backup is opened before this process becomes the owner. */
+/* The store keeps its owner, whichever user runs this. The backup is opened before this process changes to
+ * the owner. */
 int restore_run(const struct config *config)
 {
     char kept[PATH_MAX];

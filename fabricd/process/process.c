@@ -1,4 +1,4 @@
-/* process.c - fabricd as a process among others: its run directory and its lock, the background. */
+/* process.c - fabricd as a process: its run directory and lock, its URI file, the background. */
 #include "fabricd/process/process.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static bool is_ours(uid_t owner)
     return owner == 0 || owner == geteuid();
 }
 
-/* Who may put something else in the place of what is in it; NULL: nobody else. */
+/* Return why others could replace an entry of this folder; NULL: nobody else can. */
 static const char *who_replaces(const struct stat *st)
 {
     const bool sticky = (st->st_mode & S_ISVTX) != 0;
@@ -46,7 +46,7 @@ static const char *who_replaces(const struct stat *st)
     return NULL;
 }
 
-/* In the folder itself, sticky or not, others could make files in the way of ours. */
+/* Return why others could create files in this folder, sticky or not; NULL: nobody else can. */
 static const char *who_writes(const struct stat *st)
 {
     if (!is_ours(st->st_uid))
@@ -55,9 +55,9 @@ static const char *who_writes(const struct stat *st)
 }
 
 /*
- * PMIXFAB_ERR_PERM where somebody beside root and this process's user may write to the folder; or may rename
- * it, or what it is in: a folder above may be written by all only where it is sticky, as /tmp is, and by a
- * group only where that is root's or this process's. A link is what it leads to.
+ * Return PMIXFAB_ERR_PERM if a user other than root and this process's user may write to the folder, or may
+ * rename it or a folder above it. A folder above may be writable for all only if it is sticky, as /tmp is,
+ * and for a group only if that is root's or this process's group, or if it is sticky. Links are followed.
  */
 static int check_private(const char *what, const char *path, struct fab_err *err)
 {
@@ -83,7 +83,7 @@ static int check_private(const char *what, const char *path, struct fab_err *err
                     why);
 }
 
-/* Reading is for all, whatever the umask; a directory that was there before is as somebody wanted it. */
+/* Make the run directory readable for all, whatever the umask is; leave the mode of an existing one alone. */
 static int make_rundir(const char *rundir, struct fab_err *err)
 {
     bool made = mkdir(rundir, 0755) == 0;
@@ -92,7 +92,7 @@ static int make_rundir(const char *rundir, struct fab_err *err)
     return check_private("run directory", rundir, err);
 }
 
-/* A file of that name which has other names, too, may be anybody's: it is not written to. */
+/* Reject a file with several hard links: it may belong to another user's file. */
 static int open_lock(const char *path, struct fab_err *err)
 {
     struct stat st;
@@ -131,7 +131,7 @@ int process_lock(const struct config *config, struct process_lock **out, struct 
     file_hide(path);
     int len = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
     if (pwrite(fd, pid, (size_t)len, 0) != len ||
-        ftruncate(fd, len) != 0) /* the lock holds without the number */
+        ftruncate(fd, len) != 0) /* the lock holds without the number, too */
         log_warning("%s: the process number cannot be written: %s", path, strerror(errno));
     struct process_lock *lock = *out = malloc(sizeof(*lock));
     if (lock == NULL) {
@@ -174,7 +174,7 @@ void process_remove_uri(const struct config *config, const struct process_lock *
 {
     char path[4096];
     if (lock == NULL)
-        return; /* another fabricd's run directory */
+        return; /* the run directory is another fabricd's now */
     snprintf(path, sizeof(path), "%s/fabricd.uri", config->rundir);
     unlink(path);
 }
@@ -195,7 +195,7 @@ void process_descriptors(void)
     }
 }
 
-/* The child runs already: it cannot have opened so many yet. */
+/* The child runs already, but cannot have opened that many descriptors yet. */
 void process_descriptors_of_child(pid_t pid)
 {
     if (usual.rlim_max != 0 && prlimit(pid, RLIMIT_NOFILE, &usual, NULL) != 0)
@@ -218,15 +218,15 @@ int process_daemonize(const struct config *config)
     if (pid > 0) {
         char ok = 0;
         close(fds[1]);
-        ssize_t n = read(fds[0], &ok, 1); /* nothing comes when the child dies */
+        ssize_t n = read(fds[0], &ok, 1); /* end of file if the child dies */
         _exit(n == 1 && ok == 1 ? 0 : 1);
     }
     close(fds[0]);
     ready_fd = fds[1];
     setsid();
     umask(umask(WRITE_OF_OTHERS) |
-          WRITE_OF_OTHERS); /* whatever the caller's was, what we make is not for others to write */
-    if (chdir("/") != 0)    /* no file system is kept busy */
+          WRITE_OF_OTHERS); /* whatever the caller's umask is, others may not write files of fabricd */
+    if (chdir("/") != 0)    /* so that no file system is kept busy */
         log_debug("the folder stays the one of the start: %s", strerror(errno));
     return PMIXFAB_OK;
 }
@@ -252,7 +252,7 @@ void process_ready(bool ok)
         close(null);
 }
 
-/* What the process was given at its start: texts, each with an end. NULL: it cannot be told. */
+/* Return the strings that the process was given at its start. NULL: not available. */
 static char **read_texts(const char *path)
 {
     enum { LIMIT = 4 << 20 };
@@ -272,7 +272,7 @@ static char **read_texts(const char *path)
     return texts;
 }
 
-/* NOLINTBEGIN(clang-analyzer-unix.Malloc): the texts are the next program's, or the process ends */
+/* NOLINTBEGIN(clang-analyzer-unix.Malloc): the next program owns the strings, or the process ends */
 int process_again(void)
 {
     char program[PATH_MAX] = "";
@@ -285,7 +285,8 @@ int process_again(void)
     options_go_back();
     if (readlink("/proc/self/exe", program, sizeof(program) - 1) > 0)
         execve(program, arguments, variables != NULL ? variables : environ);
-    execve("/proc/self/exe", arguments, variables != NULL ? variables : environ); /* it was replaced */
+    execve("/proc/self/exe", arguments,
+           variables != NULL ? variables : environ); /* the executable was replaced */
     return PMIXFAB_ERR_IO;
 }
 /* NOLINTEND(clang-analyzer-unix.Malloc) */

@@ -21,7 +21,7 @@ static void final_path(char *path, const char *rundir, const char *plane)
     snprintf(path, PATH_SIZE, "%s/%s.snap", rundir, plane);
 }
 
-/* Readers look for *.snap: this name is none. */
+/* Readers search for *.snap, which this name does not match. */
 static void new_path(char *path, const char *rundir, const char *plane)
 {
     snprintf(path, PATH_SIZE, "%s/.%s.snap.new", rundir, plane);
@@ -60,7 +60,7 @@ void rundir_mark_stale(const char *rundir, bool stale)
                     path, stale ? "written" : "removed", strerror(failed), stale ? "stale" : "stale no more");
 }
 
-/* Why the file is not as the plane is served; NULL: it is, or that is not known. */
+/* Return how the file differs from the served plane; NULL: not at all, or not known. */
 static const char *find_damage(const char *path, const struct served_plane *plane)
 {
     char some[65536];
@@ -88,7 +88,8 @@ static const char *find_damage(const char *path, const struct served_plane *plan
     return wrong;
 }
 
-/* The planes whose files are not as they are served; *n: how many were written. Returns the first error. */
+/* Write the planes whose files differ from the served ones; *n: how many were written. Returns the first
+ * error. */
 static int write_wrong(const char *rundir, const struct served_set *set, bool tell, uint32_t *n,
                        struct fab_err *err)
 {
@@ -198,7 +199,7 @@ uint64_t rundir_newest(const char *rundir)
     return newest;
 }
 
-/* NULL: it is none, or not a good one. */
+/* Return the plane of this file. NULL: it is not a valid snapshot. */
 static struct served_plane *load_plane(const char *rundir, const char *file)
 {
     char path[PATH_SIZE];
