@@ -143,8 +143,7 @@ static bool place_parse(const char *text, size_t len, uint16_t port, struct addr
             (colon != NULL && !place_port(colon + 1, (size_t)(end - colon - 1), &out->port)))
             return false;
         end = bracket;
-    } else if (colon != NULL && memchr(text, ':', (size_t)(colon - text)) ==
-                                    NULL) { /* otherwise the text is an IPv6 address */
+    } else if (colon != NULL && memchr(text, ':', (size_t)(colon - text)) == NULL) { /* else IPv6 */
         if (!place_port(colon + 1, (size_t)(end - colon - 1), &out->port))
             return false;
         end = colon;

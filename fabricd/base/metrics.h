@@ -56,8 +56,8 @@ struct metrics_file;
  */
 int metrics_file_new(struct event_base *base, const char *path, const char *listen, struct counts *counts,
                      metrics_fn tell, const void *owner, struct metrics_file **out);
-void metrics_file_free(
-    struct metrics_file *file);                /* NULL allowed; the file stays, and its time shows its age */
+/* NULL allowed. The file stays; its modification time shows its age. */
+void metrics_file_free(struct metrics_file *file);
 void metrics_write(struct metrics_file *file); /* NULL allowed */
 /* Return the current error of the file (which 0) or the address (which 1); NULL: none. *where: the path or
  * address. */

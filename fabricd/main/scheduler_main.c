@@ -224,8 +224,7 @@ static int scheduler_start_jobs(struct role *role, struct fab_err *err)
     if (rc == PMIXFAB_OK)
         rc = exports_new(d->base, d->config, d->counts, &d->exports, err);
     if (rc == PMIXFAB_OK)
-        exports_tell(d->exports,
-                     d->status.generation); /* changes that were published while no daemon ran, too */
+        exports_tell(d->exports, d->status.generation); /* also changes from before this start */
     if (rc == PMIXFAB_OK)
         rc = trim_new(d->base, d->config, d->counts, store, is_publishing, d, &d->trimmer, err);
     if (rc == PMIXFAB_OK)

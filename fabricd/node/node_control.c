@@ -1,4 +1,4 @@
-/* node_control.c - what can be asked on a node's control socket. */
+/* node_control.c - the operations of a node's control socket. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -12,7 +12,7 @@ static json_t *text_or_null(const char *text)
     return text[0] == '\0' ? json_null() : json_string(text);
 }
 
-/* null: none. */
+/* null: no sources. */
 static json_t *node_source_names(uint32_t sources)
 {
     char text[80];

@@ -1,4 +1,4 @@
-/* node_metrics.c - what fabricd tells on a node. */
+/* node_metrics.c - the metrics of a node. */
 #include "fabricd/base/counts.h"
 #include "fabricd/base/metrics.h"
 #include "fabricd/node/node_priv.h"

@@ -1,8 +1,8 @@
 /*
  * node_state.c - the file in which a node keeps its last report.
  *
- * Behind the head (topo/base/frame.h): sources that failed u16, that are unknown u16; of the last
- * acknowledgement digest u64, acked u64, failed u16, unknown u16; the report as fab_report_encode() makes it.
+ * After the head (topo/base/frame.h): failed sources u16, unknown sources u16; of the last acknowledgement
+ * digest u64, acked u64, failed u16, unknown u16; the report as encoded by fab_report_encode().
  */
 #include "fabricd/node/node_state.h"
 
@@ -95,7 +95,7 @@ int node_state_read(const char *rundir, const char *host, struct node_state *out
     *out = (struct node_state){.failed = 0};
     fab_report_init(&out->report);
     snprintf(path, sizeof(path), "%s/%s", rundir, NODE_STATE_FILE);
-    /* One byte too many is seen by who decodes. */
+    /* The decoder rejects a file that is one byte too long. */
     int failed = file_read(path, kind.max + 1, &bytes, &size);
     if (failed == ENOENT)
         return PMIXFAB_OK;

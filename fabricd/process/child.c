@@ -423,8 +423,7 @@ static int spawn_child(struct child *child, const struct child_order *order, cha
     sigemptyset(&none);
     posix_spawnattr_setsigmask(&attr, &none);
     posix_spawnattr_setpgroup(&attr, 0);
-    if (order->program != NULL &&
-        !order->ours) { /* a foreign program with pipelines needs the default signals */
+    if (order->program != NULL && !order->ours) { /* pipelines in it need the default signals */
         signals_ignored(&defaults);
         posix_spawnattr_setsigdefault(&attr, &defaults);
         flags |= POSIX_SPAWN_SETSIGDEF;

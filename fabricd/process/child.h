@@ -21,10 +21,9 @@
 
 struct child_result {
     int code; /* 0: success; PMIXFAB_ERR_UNSUPPORTED: its exit status was CHILD_NOTHING; else the error */
-    struct fab_err err; /* one line that begins with the order's `what` */
-    int exit_status;    /* -1: killed */
-    unsigned char
-        *bytes; /* its output on descriptor 3; freed when `done` returns, unless `done` sets it to NULL */
+    struct fab_err err;   /* one line that begins with the order's `what` */
+    int exit_status;      /* -1: killed */
+    unsigned char *bytes; /* its output on descriptor 3; freed after `done`, unless that sets it to NULL */
     size_t size;
     double milliseconds;
 };

@@ -285,8 +285,7 @@ int process_again(void)
     options_go_back();
     if (readlink("/proc/self/exe", program, sizeof(program) - 1) > 0)
         execve(program, arguments, variables != NULL ? variables : environ);
-    execve("/proc/self/exe", arguments,
-           variables != NULL ? variables : environ); /* the executable was replaced */
+    execve("/proc/self/exe", arguments, variables != NULL ? variables : environ); /* it was replaced */
     return PMIXFAB_ERR_IO;
 }
 /* NOLINTEND(clang-analyzer-unix.Malloc) */
