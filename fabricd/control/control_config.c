@@ -1,4 +1,4 @@
-/* control_config.c - the configuration: what is in force, what is read again, and the level of the log. */
+/* control_config.c - the configuration: its values, its reload, and the level of the log. */
 #include <string.h>
 
 #include "fabricd/base/clock.h"
@@ -7,7 +7,7 @@
 #include "fabricd/control/connection.h"
 #include "topo/base/text.h"
 
-/* ---- what is in force ---- */
+/* ---- the values in force ---- */
 
 static json_t *config_origin(const struct config *config, struct config_place at)
 {
@@ -74,7 +74,7 @@ void control_op_log(struct connection *connection, json_t *request)
     config_mistakes_destroy(&mistakes);
 }
 
-/* ---- reading it again ---- */
+/* ---- reload ---- */
 
 void control_on_reload(struct control *control, void (*fn)(void *owner, const struct config_reload *reload))
 {
@@ -166,7 +166,7 @@ void control_on_mend(struct control *control, uint32_t (*fn)(void *owner))
     control->on_mend = fn;
 }
 
-/* For everybody who finds a damaged snapshot, so it costs the same however many do. */
+/* For all readers of a damaged snapshot. Its cost does not depend on their number. */
 void control_op_mend(struct connection *connection, json_t *request)
 {
     struct control *control = connection->control;

@@ -25,9 +25,9 @@ struct backup {
     struct backup_order order;
     char file[PATH_MAX], part[PATH_MAX];
     struct event_base *base;
-    struct work *running; /* NULL: none is */
+    struct work *running; /* NULL: none */
     atomic_bool stop;
-    pthread_mutex_t lock; /* of the next three */
+    pthread_mutex_t lock; /* protects the next three */
     const char *doing;
     uint64_t bytes, all;
     int code;
@@ -57,12 +57,12 @@ static bool backup_on_generation(uint64_t done, void *arg)
     return backup_on_progress("compared", done << 20, b->order.newest << 20, b);
 }
 
-/* Whole, or not at all; and what appeared there meanwhile is not overwritten. */
+/* Install the complete copy, without overwriting a file that has appeared meanwhile. */
 static int backup_install(struct backup *b)
 {
     int rc = b->order.force ? rename(b->part, b->file)
                             : renameat2(AT_FDCWD, b->part, AT_FDCWD, b->file, RENAME_NOREPLACE);
-    if (rc != 0 && !b->order.force && errno == EINVAL) { /* not every file system can */
+    if (rc != 0 && !b->order.force && errno == EINVAL) { /* some file systems do not support it */
         rc = link(b->part, b->file);
         if (rc == 0)
             unlink(b->part);
@@ -141,8 +141,8 @@ static void on_tell(void *arg)
         b->order.progress(line, b->order.cbdata);
 }
 
-/* May the file be written? Only what is a backup can be replaced, whoever asks: the daemon may write more
- * than its administrators should. */
+/* Check that the file may be written. Only a backup may be replaced, whichever administrator asks: the daemon
+ * can write more files than they may. */
 static int backup_check_target(const struct backup *b, bool force, struct fab_err *err)
 {
     struct stat st, store;
@@ -162,7 +162,7 @@ static int backup_check_target(const struct backup *b, bool force, struct fab_er
     return PMIXFAB_OK;
 }
 
-/* What a backup that was killed has left. */
+/* Remove the rest of a backup that was killed. */
 static void remove_part(const struct backup *b)
 {
     struct stat st;

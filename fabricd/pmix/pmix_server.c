@@ -26,42 +26,42 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define START_MS 60000 /* with a sanitizer the library takes seconds to start */
 #else
-#define START_MS 10000 /* until it serves */
+#define START_MS 10000 /* timeout of the start */
 #endif
-#define PULSE_MS    500   /* between looks */
-#define SILENCE     4     /* so many looks without a line: then it hangs */
-#define GOOD_MS     10000 /* one that lived so long was a good one */
-#define AT_ONCE     3     /* so many that were not are replaced at once */
-#define FIRST_PAUSE 50    /* the next after so many milliseconds; then twice as many */
+#define PULSE_MS    500   /* between checks */
+#define SILENCE     4     /* checks without a line after which the server counts as hanging */
+#define GOOD_MS     10000 /* a server that lived so long resets the pauses */
+#define AT_ONCE     3     /* early losses that are replaced at once */
+#define FIRST_PAUSE 50    /* milliseconds before the next one; then twice as long each time */
 #define MAX_PAUSE   30000
-#define WAIT_LOOK   20 /* between looks at a unit's status while a generation is waited for */
+#define WAIT_LOOK   20 /* between checks of a unit's status while a caller waits for a generation */
 #define EXIT_CONFIG 2  /* of a child that can never serve */
 
 struct pmix_server {
     struct event_base *base;
     const struct config *config;
     bool wanted;                                     /* until the stop */
-    struct pmix_state state;                         /* as the server says; pid 0: none serves */
+    struct pmix_state state;                         /* as reported by the server; pid 0: none serves */
     char uri[sizeof(((struct pmix_state *)0)->uri)]; /* the last one; "": none yet */
-    bool no_settings;                                /* the server waits for them */
+    bool no_settings;                                /* the settings could not be written yet */
     bool no_uri;                                     /* it could not be written */
-    struct pmix_server_status status;                /* but for what `state` and `life` have */
+    struct pmix_server_status status;                /* without the fields that `state` and `life` have */
     gid_t gid;
-    char folder[PATH_MAX]; /* of the server's own files */
+    char folder[PATH_MAX]; /* for the server's own files */
 
-    struct child *child; /* NULL: it is a unit, or there is none */
+    struct child *child; /* NULL: the server is a unit, or there is none */
     int channel;         /* to the child; -1: none */
-    struct watch *keeps; /* it gives its socket */
-    int socket;          /* that it listens on; -1: none yet */
-    bool never;          /* the child has said that it can never serve */
+    struct watch *keeps; /* receives the child's listening socket */
+    int socket;          /* the listening socket; -1: none yet */
+    bool never;          /* the child has reported that it can never serve */
     struct supervisor life;
     struct timer *again, *pulse;
-    unsigned silent; /* looks since the last line. Not time: fabricd itself may have stood still */
+    unsigned silent; /* checks since the last line; not a time, since fabricd itself may have been stopped */
 
-    uint64_t generation; /* that is waited for */
+    uint64_t generation; /* the generation that a caller waits for */
     int64_t until;
     struct timer *wait;
-    void (*next)(void *cbdata); /* NULL: nobody waits */
+    void (*next)(void *cbdata); /* NULL: no caller waits */
     void *next_cbdata;
 
     void (*replaced)(void *cbdata);
@@ -73,7 +73,7 @@ static int64_t server_now(void)
     return clock_now(CLOCK_MONOTONIC) / 1000;
 }
 
-/* ---- who waits for a generation ---------------------------------------------------------------------- */
+/* ---- waiting for a generation ------------------------------------------------------------------------ */
 
 static void server_go_on(struct pmix_server *server)
 {
@@ -120,7 +120,8 @@ void pmix_server_wait(struct pmix_server *server, uint64_t generation, void (*ne
 
 /* ---- its address -------------------------------------------------------------------------------------- */
 
-/* A PMIx server's, at a numeric address, and on loopback unless others may connect: tools connect to it. */
+/* Return whether the text is a URI of a PMIx server at a numeric address, on loopback unless other hosts may
+ * connect. Tools will connect to it. */
 static bool uri_is_good(const char *uri, bool remote)
 {
     const char *way = strchr(uri, ';'), *colon = strrchr(uri, ':');
@@ -147,7 +148,7 @@ static void server_write_uri(struct pmix_server *server)
     server->no_uri = failed;
 }
 
-/* ---- what it says ------------------------------------------------------------------------------------- */
+/* ---- the server's status ------------------------------------------------------------------------------ */
 
 static void server_begins(struct pmix_server *server, const struct pmix_state *state)
 {
@@ -161,7 +162,7 @@ static void server_begins(struct pmix_server *server, const struct pmix_state *s
                  (long long)(server_now() - server->life.began));
 }
 
-/* False: it is no status of a server of ours. */
+/* Process a status. False: it is not a status of our server. */
 static bool server_takes(struct pmix_server *server, const struct pmix_state *state)
 {
     const bool serves = state->uri[0] != '\0';
@@ -181,7 +182,7 @@ static bool server_takes(struct pmix_server *server, const struct pmix_state *st
     return true;
 }
 
-/* Lines of a child; how many bytes are dealt with. */
+/* Process lines of a child; returns the number of bytes processed. */
 static size_t server_on_said(const unsigned char *bytes, size_t n, void *cbdata)
 {
     struct pmix_server *server = cbdata;
@@ -212,7 +213,7 @@ static void server_lost_unit(struct pmix_server *server)
         server->replaced(server->replaced_cbdata);
 }
 
-/* Its status file says what it is, and the kernel whether it is still there. */
+/* Read the unit's status file, and check that its process still exists. */
 static void server_look_at_unit(struct pmix_server *server)
 {
     char path[PATH_MAX + sizeof(PMIX_STATUS_FILE)];
@@ -253,7 +254,7 @@ static void server_lost(struct pmix_server *server, const char *why)
     server_drop_child(server);
     const int64_t pause =
         supervisor_lost(&server->life, text, served, server_now(), clock_now(CLOCK_REALTIME));
-    if (!server->wanted) /* the first could not start */
+    if (!server->wanted) /* the first child could not start */
         return;
     log_warning("%s; another one takes its place%s", server->life.why, pause > 0 ? " after a pause" : "");
     timer_after(server->again, pause);
@@ -270,7 +271,7 @@ static void server_on_child_ended(struct child_result *result, void *cbdata)
     server_lost(server, result->code == PMIXFAB_OK ? "pmix: it has ended" : result->err.text);
 }
 
-/* Its listening socket, for the next one. */
+/* Store the child's listening socket for its successor. */
 static void server_on_socket(int fd, void *arg)
 {
     struct pmix_server *server = arg;
@@ -285,7 +286,8 @@ static void server_on_socket(int fd, void *arg)
     }
 }
 
-/* A service manager may keep of root's powers those that a process of another user needs. */
+/* Return whether this process may start a child of another user: the service manager may have restricted
+ * root's capabilities. */
 static bool server_may_be_another(void)
 {
     static const unsigned long needed[] = {CAP_SETUID, CAP_SETGID, CAP_CHOWN, CAP_KILL};
@@ -295,7 +297,7 @@ static bool server_may_be_another(void)
     return may;
 }
 
-/* Once: a directory of users that does not answer later must not decide as whom the next one runs. */
+/* Called once, so that the next child gets the same user even if the user directory does not answer then. */
 static int server_find_user(struct pmix_server *server, struct fab_err *err)
 {
     struct passwd entry, *user = NULL;
@@ -314,7 +316,8 @@ static int server_find_user(struct pmix_server *server, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-/* The library opens its folder to all, and removes what looks like its own: it has to be the server's. */
+/* The library makes its folder accessible to all and removes files that look like its own, so the server gets
+ * its own folder. */
 static int server_make_folder(const struct pmix_server *server, struct fab_err *err)
 {
     const uid_t uid = server->status.separated ? server->status.uid : geteuid();
@@ -333,7 +336,7 @@ static int server_make_folder(const struct pmix_server *server, struct fab_err *
     return PMIXFAB_OK;
 }
 
-/* False: the server has to wait for its settings. */
+/* False: the settings cannot be written, and the server has to wait. */
 static bool server_write_settings(struct pmix_server *server)
 {
     struct fab_err err = {""};
@@ -348,7 +351,7 @@ static bool server_write_settings(struct pmix_server *server)
     return !failed;
 }
 
-/* The program beside this one. */
+/* Return the path of fabricd-pmix, in the folder of this program. */
 static void server_program(char program[PATH_MAX])
 {
     const ssize_t n = readlink("/proc/self/exe", program, PATH_MAX - sizeof(PMIX_PROGRAM) - 1);
@@ -449,7 +452,7 @@ static void server_on_pulse(void *arg)
     }
 }
 
-/* ---- life --------------------------------------------------------------------------------------------- */
+/* ---- creation and end --------------------------------------------------------------------------------- */
 
 struct pmix_server *pmix_server_new(void)
 {
@@ -467,7 +470,7 @@ void pmix_server_free(struct pmix_server *server)
     free(server);
 }
 
-/* The loop runs until the child serves, has ended or has had its time. */
+/* Run the loop until the child serves, has ended, or its time is over. */
 static int server_wait(struct pmix_server *server, struct fab_err *err)
 {
     bool left = false;
@@ -517,7 +520,7 @@ void pmix_server_stop(struct pmix_server *server)
     char path[PATH_MAX + 16];
     server->wanted = false;
     if (server->channel >= 0)
-        shutdown(server->channel, SHUT_RDWR); /* the child ends */
+        shutdown(server->channel, SHUT_RDWR); /* the child ends then */
     child_leave(server->child, false);
     child_cancel(server->child);
     server_drop_child(server);
@@ -558,7 +561,7 @@ void pmix_server_on_replaced(struct pmix_server *server, void (*fn)(void *cbdata
     server->replaced_cbdata = cbdata;
 }
 
-/* ---- how it is ---------------------------------------------------------------------------------------- */
+/* ---- state -------------------------------------------------------------------------------------------- */
 
 const char *pmix_server_uri(const struct pmix_server *server)
 {

@@ -1,4 +1,4 @@
-/* pmix_show.c - how the PMIx server is, for `fabricctl status` and as metrics. */
+/* pmix_show.c - the state of the PMIx server, for `fabricctl status` and as metrics. */
 #include "fabricd/base/metrics.h"
 #include "fabricd/control/connection.h"
 #include "fabricd/pmix/pmix_server.h"
