@@ -13,10 +13,8 @@
 #include "fabricd/control/control.h"
 #include "topo/model/delivery.h"
 
-#define CONTROL_MAX_LINE 65536
-#define CONTROL_MAX_DELIVERY                                                                                 \
-    (BASE64_LENGTH(FAB_DELIVERY_MAX) + 256) /* a line of a caller who may deliver                            \
-                                             */
+#define CONTROL_MAX_LINE        65536
+#define CONTROL_MAX_DELIVERY    (BASE64_LENGTH(FAB_DELIVERY_MAX) + 256) /* a line of a deliverer */
 #define CONTROL_MAX_CONNECTIONS 320
 #define CONTROL_KEPT            32         /* connections reserved for root and the daemon's user */
 #define CONTROL_KEPT_NAMED      64         /* reserved for configured administrators and deliverers */

@@ -1,4 +1,4 @@
-/* ops_hosts.c - nodes that report: nodes, forget, deliver, and the refresh of one host. */
+/* ops_hosts.c - hosts that report: nodes, forget, deliver, and the refresh of one host. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +19,9 @@
 #include "topo/base/search.h"
 #include "topo/model/host_name.h"
 
-#define NODE_MS 10000 /* in which a node has to scan and deliver */
+#define NODE_MS 10000 /* timeout of a node's scan and delivery */
 
-/* A string of the request; where it is none, that is answered. */
+/* Return a string of the request; NULL: an error was sent. */
 static const char *request_text(struct connection *connection, json_t *request, const char *op,
                                 const char *key)
 {
@@ -97,8 +97,8 @@ void control_op_nodes(struct connection *connection, json_t *request)
                                           i < n ? all[i - 1]->report.host : NULL));
 }
 
-/* The host that is to be forgotten, as the fabric calls it and as it reports; NULL: it is not there. Nobody
- * is forgotten who only may have been meant. */
+/* The host to forget, by its name in the fabric and in its report; NULL: not there. An ambiguous name is
+ * refused. */
 struct forgotten {
     const char *swept, *reports;
 };
@@ -211,9 +211,9 @@ void control_op_deliver(struct connection *connection, json_t *request)
 
 /* ---- refresh of one host ------------------------------------------------------------------------- */
 
-/* Somebody who waits for a node. */
+/* A caller that waits for a node. */
 struct scan_asking {
-    struct pending pending; /* first */
+    struct pending pending; /* first member */
     struct scan_asking *prev, *next;
     struct ops_parts *parts;
     struct timer *limit;
@@ -229,7 +229,7 @@ static void end_asking(struct scan_asking *asking)
     free(asking);
 }
 
-/* The rest is a sweep, which is also what publishes the delivery. */
+/* Continue with a sweep, which also publishes the delivery. */
 static void sweep_now(struct connection *connection, bool accept_partial, const char *progress)
 {
     const struct ops_parts *parts = connection->control->owner;
@@ -276,7 +276,7 @@ void control_refresh_node(struct connection *connection, const char *host, bool 
 {
     struct ops_parts *parts = connection->control->owner;
     const char *known = host_reports_choose(parts->reports, host).host;
-    /* This host is scanned beside each sweep. */
+    /* This host is scanned with each sweep. */
     if (fab_same_host(host, parts->config->host)) {
         sweep_now(connection, accept_partial, "looking");
         return;

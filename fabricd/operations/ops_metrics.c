@@ -1,5 +1,5 @@
-/* ops_metrics.c - what the scheduler's fabricd tells. One function a subject: put what is new beside its
- * kind. */
+/* ops_metrics.c - the metrics of the scheduler. One function for each subject: put new metrics beside similar
+ * ones. */
 #include <stdlib.h>
 
 #include "fabricd/base/counts.h"
@@ -93,7 +93,7 @@ static void about_findings(FILE *out, const struct findings *findings)
     }
 }
 
-/* Of ports that changed within the hour, and of those that somebody asked for. */
+/* For ports that changed within the hour, and for ports that a caller has read. */
 static void about_counters(FILE *out, const struct counter_watch *watch)
 {
     metrics_family(

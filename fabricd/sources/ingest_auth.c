@@ -1,4 +1,4 @@
-/* ingest_auth.c - who made a delivery, and may he say that of this host? */
+/* ingest_auth.c - check that the maker of a delivery may report for its host. */
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static bool is_this_host(const char *own, const char *host)
     return gethostname(name, sizeof(name) - 1) == 0 && fab_same_host(name, host);
 }
 
-/* Is the origin an address of the host that is described? */
+/* Compare the origin with the addresses of the reported host. */
 static int judge_name(const struct ingest_check *check, struct ingest_name name, struct fab_err *err)
 {
     const struct credential_maker *made = &check->maker;
@@ -54,9 +54,9 @@ static int judge_name(const struct ingest_check *check, struct ingest_name name,
                     name.first.s_addr == INADDR_ANY ? "elsewhere" : credential_address_text(name.first).text);
 }
 
-/* ---- one question after the other --------------------------------------------------------------- */
+/* ---- the queries, one after the other ----------------------------------------------------------- */
 
-/* What is inside, and who made it? */
+/* Check the contents, and the maker. */
 static int check_delivered(struct ingest_check *check, struct fab_err *err)
 {
     const struct credential_maker *made = &check->maker;
@@ -71,7 +71,7 @@ static int check_delivered(struct ingest_check *check, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-/* The name is to be judged. True: it is to be resolved first. */
+/* Check the name against the origin. True: it must be resolved first. */
 static bool check_name(struct ingest_check *check, const struct ingest_names *names, int64_t now, int *rc,
                        struct fab_err *err)
 {

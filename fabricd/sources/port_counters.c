@@ -1,4 +1,4 @@
-/* port_counters.c - the daemon's side of reading counters, and what the two tell each other. */
+/* port_counters.c - the daemon's side of reading counters, and the protocol between the two. */
 #include "fabricd/sources/port_counters.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ struct counters {
 };
 
 struct counters_head {
-    uint64_t n, parts; /* how many ports; how many bytes */
+    uint64_t n, parts; /* number of ports; number of bytes */
 };
 
 int counters_order_encode(const struct probe_reading *list, uint32_t n, const void *parts, size_t size,

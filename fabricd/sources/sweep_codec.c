@@ -1,8 +1,8 @@
 /*
- * sweep_codec.c - what the daemon and its sweeping child tell each other.
+ * sweep_codec.c - the protocol between the daemon and its sweeping child.
  *
- * A process tells its own child: numbers are as this machine has them. What a child says is checked all the
- * same, because a library below it may have written where it should not.
+ * Both run on the same machine, so numbers are in its byte order. The child's output is checked nevertheless,
+ * because a library in it may have overwritten memory.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "fabricd/sources/sweep.h"
 #include "topo/model/inventory_wire.h"
 
-/* ---- what each probe saw -------------------------------------------------------------------------- */
+/* ---- the probes' results -------------------------------------------------------------------------- */
 
 void sweep_parts_destroy(struct sweep_parts *parts)
 {
@@ -29,7 +29,7 @@ int sweep_parts_decode(const void *bytes, size_t size, struct sweep_parts *parts
         int rc = PMIXFAB_OK;
         if (parts->n == CONFIG_MAX_LIST || total > size)
             rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, "what the probes saw is not as long as it says");
-        else /* what is no inventory is not believed here */
+        else /* an invalid inventory is not used here */
             rc = fab_wire_decode(at, total == 0 ? size : (size_t)total, &parts->inv[parts->n], err);
         if (rc != PMIXFAB_OK) {
             sweep_parts_destroy(parts);
@@ -93,10 +93,10 @@ int sweep_order_decode(const void *bytes, size_t size, struct dirty_switches *di
 
 /* ---- the answer ----------------------------------------------------------------------------------- */
 
-/* Before the inventory of all and the parts; where there is one part only, it is all. */
+/* Before the merged inventory and the parts; with one part only, there is no merged inventory. */
 struct answer_head {
-    uint64_t total; /* bytes, with this head */
-    uint64_t all;   /* of them the inventory of all, where there are several parts */
+    uint64_t total; /* bytes, including this head */
+    uint64_t all;   /* bytes of the merged inventory, with several parts */
     uint32_t n, whole;
     char why[sizeof(((struct fab_err *)NULL)->text)];
 };
