@@ -1,16 +1,16 @@
 /*
- * publisher.c - the publisher's start: what the store published last goes into service again.
+ * publisher.c - the start of the publisher: serve the last published state of the store again.
  *
- * Numbers of the store that are not to be served become others before anything is.
+ * Before anything is served, numbers of the store that must not be served are replaced:
  *
- * Generations that readers have seen, but this store does not know. A log that was lost or cut looks to
- * SQLite like one that ended earlier, and an older file in the place of a newer one like any other. So the
- * newest generation stands beside the store, too (store_lock.c), and in the snapshots of the run directory.
- * Numbers never go back: what the store holds is published once more, with a number above all of them. What
- * is found is told until its generations would be trimmed.
+ * - Generations that readers have seen, but this store does not have. For SQLite, a log that was lost or
+ *   truncated looks like one that ended earlier, and an older file in place of a newer one looks valid. So
+ *   the newest generation is also recorded beside the store (store_lock.c), and in the snapshots of the run
+ *   directory. Numbers never go back: the store's state is published once more, with a number above all of
+ *   them. The finding stays until its generations would be trimmed.
  *
- * Plane 0, which stores of before have. It gets a number that no plane had; the others keep theirs, so that
- * no number means another plane than it did.
+ * - Plane 0, from older stores. It gets a number that no plane had; the others keep theirs, so that no number
+ *   changes its meaning.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -59,7 +59,7 @@ int publisher_read_names(struct publisher *publisher, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-/* ---- is the store older than what is known of it elsewhere? ---------------------------------------- */
+/* ---- comparison of the store with newer traces of it elsewhere ------------------------------------- */
 
 static uint64_t newest_in_rundir(const struct publisher *publisher)
 {
@@ -70,7 +70,7 @@ static uint64_t newest_in_rundir(const struct publisher *publisher)
     return 0;
 }
 
-/* How it is known, in one line. */
+/* Write the evidence, in one line. */
 static void explain_gone(const struct publisher *publisher, const struct store_marks *marks, uint64_t seen,
                          struct store_gone *gone)
 {
@@ -90,7 +90,7 @@ static void explain_gone(const struct publisher *publisher, const struct store_m
         snapshots, backup);
 }
 
-/* Generations that were given out and are not in it are noted there, and later numbers are above them. */
+/* Find generations that were published and are not in the store; record them there, and begin above them. */
 static int look_for_gone(struct publisher *publisher, struct fab_err *err)
 {
     struct store_bounds bounds;
@@ -121,9 +121,9 @@ static int look_for_gone(struct publisher *publisher, struct fab_err *err)
     return rc ?: store_gone_load(publisher->store, &publisher->gone, &publisher->n_gone, err);
 }
 
-/* ---- numbers that are not to be served ------------------------------------------------------------- */
+/* ---- numbers that must not be served --------------------------------------------------------------- */
 
-/* Generation and time into the snapshots that are served from the store. A number that is new, too. */
+/* Set generation and time in the snapshots of the store, and a new plane number. */
 static int publish_again(struct publisher *publisher, struct store_plane *known, uint32_t n,
                          const struct fab_diff *diff, uint64_t generation, struct fab_err *err)
 {
@@ -159,8 +159,8 @@ static int publish_again(struct publisher *publisher, struct store_plane *known,
     return PMIXFAB_OK;
 }
 
-/* Where readers have seen a newer generation than the store's, or a plane has number 0, publish what it holds
- * (known: its planes, by number) once more, above, with another number of that plane. */
+/* If readers have seen a newer generation than the store's, or a plane has number 0, publish the store's
+ * state (known: its planes, by number) once more, above them, with another number of that plane. */
 static int renumber(struct publisher *publisher, struct store_plane *known, uint32_t n, struct fab_err *err)
 {
     struct store_plane *zero = n > 0 && known[0].index == 0 ? &known[0] : NULL;
@@ -173,7 +173,7 @@ static int renumber(struct publisher *publisher, struct store_plane *known, uint
     if (rc != PMIXFAB_OK)
         return rc;
     const bool older = bounds.above > publisher->generation;
-    /* A store that has published nothing serves nothing: its first generation will be above. */
+    /* A store without publications serves nothing: its first generation will be above. */
     if (publisher->generation == 0 || (!older && zero == NULL) ||
         store_writable(publisher->store, NULL) != PMIXFAB_OK)
         return PMIXFAB_OK;
@@ -212,10 +212,10 @@ static int renumber(struct publisher *publisher, struct store_plane *known, uint
     return publish_again(publisher, known, n, &diff, generation, err);
 }
 
-/* ---- into service ---------------------------------------------------------------------------------- */
+/* ---- the served set -------------------------------------------------------------------------------- */
 
-/* Snapshots of the run directory that are good are not given up for a store that knows nothing: they are
- * served until a sweep is good. *out NULL: there are none, or the store has its own. */
+/* With an empty store, serve the valid snapshots of the run directory until a sweep succeeds. *out NULL:
+ * there are none, or the store has its own. */
 static int inherit(struct publisher *publisher, struct served_set **out, struct fab_err *err)
 {
     struct served_set *set;
@@ -244,8 +244,8 @@ static int inherit(struct publisher *publisher, struct served_set **out, struct 
     return PMIXFAB_OK;
 }
 
-/* A set of the planes of the store. What cannot be read any more is no error: the next sweep makes it anew.
- */
+/* Make a set of the store's planes. A plane that cannot be read any more is no error: the next sweep makes it
+ * again. */
 static int restore_set(struct publisher *publisher, struct store_plane *known, uint32_t n_known,
                        struct served_set **out, struct fab_err *err)
 {
@@ -260,7 +260,7 @@ static int restore_set(struct publisher *publisher, struct store_plane *known, u
         struct fab_err why = {""};
         void *bytes = known[i].snapshot;
         known[i].snapshot = NULL;
-        if (known[i].retired) { /* its number stays taken, and its last members vote for it */
+        if (known[i].retired) { /* its number stays in use, and its last members vote for it */
             publisher->retired[publisher->n_retired] = known[i];
             publisher->retired[publisher->n_retired++].snapshot = bytes;
             continue;
@@ -317,7 +317,7 @@ cleanup:
     return rc;
 }
 
-/* no_room: as store_no_room() says; 0: the store is opened as usual. */
+/* no_room: as store_no_room() returns; 0: open the store as usual. */
 static int open_publisher(const struct config *config, struct counts *counts, int no_room,
                           struct publisher **out, struct fab_err *err)
 {
@@ -329,7 +329,7 @@ static int open_publisher(const struct config *config, struct counts *counts, in
     publisher->counts = counts;
     fab_inventory_init(&publisher->current);
     publisher->served = served_new();
-    publisher->joins = fab_join_cache_new(); /* without memory for it joining takes longer */
+    publisher->joins = fab_join_cache_new(); /* without memory for it joins take longer */
     int rc = publisher->served == NULL ? no_memory(err) : publisher_read_names(publisher, err);
     if (rc == PMIXFAB_OK)
         rc = no_room == 0 ? store_open(config->store, &publisher->store, err)

@@ -29,7 +29,7 @@ static json_t *node_ports_json(const struct fab_inventory *inv, const struct fab
     return json_pack("{s:i, s:o}", "lid", node->lid, "ports", ports);
 }
 
-#define PORTS_PAGE (5 * CONTROL_PAGE) /* reached with the ports of the last node */
+#define PORTS_PAGE (5 * CONTROL_PAGE) /* the ports of the last node may exceed it */
 
 void control_op_ports(struct connection *connection, json_t *request)
 {

@@ -26,7 +26,7 @@ void sweep_cancel(struct sweep *sweep)
 void sweep_leave(struct sweep *sweep)
 {
     if (sweep != NULL)
-        child_leave(sweep->child, false); /* no signal: the libraries below it ignore signals */
+        child_leave(sweep->child, false); /* without a signal, which would kill it before it closes devices */
 }
 
 static void sweep_on_child(struct child_result *child, void *arg)
