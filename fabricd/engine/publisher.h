@@ -234,8 +234,8 @@ int sweep_diff(const struct swept_fabric *sweep, bool unmanaged, struct fab_diff
 int sweep_fill_gaps(const struct publisher *publisher, struct fab_inventory *inv);
 /*
  * Find out whether an inventory (named) may replace the published one, and its further results. A partial one
- * may not, nor one with a single node: the cable of the sweeping host is out then, and nothing else shows
- * that the rest is missing.
+ * may not, nor one without any cable: then the sweeping host's own cable is out, and it sees only itself,
+ * without a sign that anything is missing.
  */
 int sweep_judge(const struct publisher *publisher, const struct fab_inventory *inv, bool accept_partial,
                 struct sweep_findings *report, struct fab_err *err);

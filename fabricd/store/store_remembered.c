@@ -1,9 +1,8 @@
 /*
- * store_remembered.c - small tables: announced swaps, what looks wrong, generations that the store does not
- * have, endpoints that jobs have, and what is missing or was lost.
+ * store_remembered.c - small tables: announced swaps, findings, generations that the store does not have,
+ * endpoints of jobs, and missing or lost objects.
  *
- * A row is a struct. Which of its members are columns stands beside each table, in the order of its
- * statements.
+ * A row is a struct. Each table has a list of the members that are columns, in the order of its statements.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +14,7 @@
 
 #define COUNT(columns) ((int)(sizeof(columns) / sizeof((columns)[0])))
 
-/* Write what these columns of a row are. */
+/* Write the columns of a row. */
 static int put_row(struct store *store, const char *sql, const struct store_column *columns, int n,
                    const void *row, const char *doing, struct fab_err *err)
 {
@@ -58,7 +57,7 @@ int store_planned_delete(struct store *store, const char *name, struct fab_err *
                      "removing what was expected", err);
 }
 
-/* ---- what looks wrong ---- */
+/* ---- findings ---- */
 
 #define FINDING(member) COLUMN(store_finding, member)
 static const struct store_column finding_columns[] = {
@@ -133,7 +132,7 @@ int store_gone_load(struct store *store, struct store_gone **list, uint32_t *n, 
     return rc;
 }
 
-/* The numbers come last: killed before that, the next start finds the same once more. */
+/* The numbers are raised last: if the process dies before that, the next start finds the same gap again. */
 int store_gone_add(struct store *store, const struct store_gone *gone, struct fab_err *err)
 {
     return store_run(store, "INSERT OR REPLACE INTO gone (above, newest, found, why) VALUES (?1, ?2, ?3, ?4)",
@@ -142,7 +141,7 @@ int store_gone_add(struct store *store, const struct store_gone *gone, struct fa
                ?: store_raise(store, gone->newest, err);
 }
 
-/* ---- endpoints that jobs have ---- */
+/* ---- endpoints of jobs ---- */
 
 #define ENDPOINT(member) COLUMN(store_endpoints, member)
 static const struct store_column endpoint_columns[] = {ENDPOINT(plane),   ENDPOINT(first), ENDPOINT(last),
@@ -225,7 +224,7 @@ int store_endpoints_take_over(struct store *store, const char *path, struct fab_
     return rc;
 }
 
-/* ---- what is missing, and what was lost ---- */
+/* ---- missing and lost objects ---- */
 
 void retained_free(struct retained *missing)
 {
@@ -245,7 +244,7 @@ static const struct store_column missing_columns[] = {MISSING(guid), COLUMN_TO(r
 
 #define LOST(member)          COLUMN(fab_lost_item, member)
 #define LOST_TO(member, most) COLUMN_TO(fab_lost_item, member, most)
-/* Of both tables; parameters that a statement does not have are left out from the end. */
+/* For both tables; a statement with fewer parameters uses the first ones. */
 static const struct store_column lost_columns[] = {LOST(end[0].guid),
                                                    LOST_TO(end[0].num, 254),
                                                    LOST(end[1].guid),
@@ -291,7 +290,7 @@ static int read_lost(struct store *store, sqlite3_stmt *row, void *cbdata, struc
 int store_absent_load(struct store *store, struct absent *out, struct fab_err *err)
 {
     *out = (struct absent){0};
-    /* GUIDs are signed in the table, and come in their own order. */
+    /* GUIDs are signed in the table; restore the unsigned order. */
     int rc = store_each(
         store, "SELECT node, num, since, seen, counted, boot FROM missing ORDER BY node < 0, node, num", NULL,
         "reading what is missing", read_missing, &out->missing, err)
@@ -327,7 +326,7 @@ static int write_missing(struct store *store, const struct retained *missing, st
     return rc;
 }
 
-/* Of two with the same ends. */
+/* Compare two items with the same ends. */
 static bool same_lost(const struct fab_lost_item *a, const struct fab_lost_item *b)
 {
     return a->generation == b->generation && a->seen == b->seen && a->kind == b->kind &&
@@ -335,7 +334,7 @@ static bool same_lost(const struct fab_lost_item *a, const struct fab_lost_item 
            strcmp(a->text[0], b->text[0]) == 0 && strcmp(a->text[1], b->text[1]) == 0;
 }
 
-/* put has all columns, drop the first `keys`. */
+/* `put` uses all columns, `drop` the first `keys`. */
 static int write_lost(struct store *store, const char *put, const char *drop, int keys,
                       const struct fab_lost_list *before, const struct fab_lost_list *after,
                       struct fab_err *err)

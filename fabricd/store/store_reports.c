@@ -1,9 +1,9 @@
 /*
- * store_reports.c - what hosts report, as delivered last, and what was published of it.
+ * store_reports.c - the last delivered report of each host, and its published version.
  *
- * A report is stored when it is delivered, and published a little later. What was published last is kept
- * until then, by the row itself where it is still the stored one, as a copy from the moment when another one
- * takes its place.
+ * A report is stored when it is delivered, and published a little later. Until then the last published one is
+ * kept: by the row itself as long as it is the stored one, and as a copy from the moment when another one
+ * replaces it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -113,7 +113,8 @@ int store_report_published(struct store *store, const char *host, void **bytes, 
 
 /* ---- writing ---- */
 
-/* What was published of a host is kept where its row is about to get another digest, or to go (NULL). */
+/* Keep a copy of the published report of a host whose row is about to get another digest, or to be deleted
+ * (NULL). */
 static int keep_published(struct store *store, const char *host, const uint64_t *digest, struct fab_err *err)
 {
     return store_run(store,

@@ -1,10 +1,10 @@
 /*
- * store_schema.c - whose database it is, bringing its schema up to date, and whether it is the one that
- * fabricd's steps make.
+ * store_schema.c - identify a database, migrate its schema, and compare it with the schema that fabricd's
+ * steps make.
  *
- * The version (PRAGMA user_version) is the number of steps that were applied; the steps are the files of
- * schema/. A database may come from anybody (a backup that is restored): a trigger of its own would run at
- * each write, and could delete the history.
+ * The version (PRAGMA user_version) is the number of applied steps; the steps are the files of schema/. A
+ * database may have any origin (a restored backup): a foreign trigger would run at each write, and could
+ * delete the history.
  */
 #include <ctype.h>
 #include <limits.h>
@@ -17,7 +17,7 @@
 #include "fabricd/base/log.h"
 #include "fabricd/store/store_priv.h"
 
-#define BEFORE_SCHEMA ".schema-" /* behind the name of the store, with the schema that it had */
+#define BEFORE_SCHEMA ".schema-" /* suffix of the store's name, followed by its former schema version */
 
 int store_count_steps(const char *const *steps)
 {
@@ -27,7 +27,7 @@ int store_count_steps(const char *const *steps)
     return n;
 }
 
-/* ---- the store as it was before its schema was brought up to date: a copy beside it, for a while ---- */
+/* ---- the store before a migration: a copy beside it, kept for a while ---- */
 
 int store_name_before(char *kept, size_t size, const char *path, int version)
 {
@@ -46,7 +46,7 @@ void store_forget_kept(const struct store *store, int64_t before)
             log_info("store %s: %s is removed for its age", store->path, kept);
 }
 
-/* With the newest that was kept and has a schema that is known, if there is one. */
+/* Report that the schema is newer; name the newest kept store with a known schema, if there is one. */
 static int schema_is_newer(const struct store *store, int64_t version, int known, struct fab_err *err)
 {
     char kept[PATH_MAX], instead[PATH_MAX + 80] = "give this one its own --store";
@@ -65,7 +65,7 @@ static int schema_is_newer(const struct store *store, int64_t version, int known
 
 /* ---- the version ---- */
 
-/* The one number that a query gives. */
+/* Return the number that is the result of a query. */
 static int query_number(struct store *store, const char *sql, int64_t *value, struct fab_err *err)
 {
     char text[32];
@@ -108,7 +108,7 @@ static int execute(struct store *store, const char *sql, const char *doing, stru
     return rc == SQLITE_OK ? PMIXFAB_OK : store_fail(store, rc, doing, err);
 }
 
-/* Steps run without foreign keys, so what they leave is checked as a whole. */
+/* Steps run without foreign keys, so all references are checked afterwards. */
 static int check_references(struct store *store, struct fab_err *err)
 {
     int64_t broken;
@@ -124,7 +124,7 @@ static int run_steps(struct store *store, const char *const *steps, int known, s
 {
     char text[96];
     int64_t version;
-    /* Read again: only now is it certain that nobody else migrates. */
+    /* Read again, now that no other process can migrate. */
     int rc = query_number(store, "PRAGMA user_version", &version, err);
     if (rc != PMIXFAB_OK || version == known)
         return rc;
@@ -149,7 +149,7 @@ int store_migrate(struct store *store, const char *const *steps, struct fab_err 
     return rc;
 }
 
-/* ---- is it the schema that the steps make? ---- */
+/* ---- comparison of the schema with that of the steps ---- */
 
 void store_harden(sqlite3 *db)
 {
@@ -158,7 +158,7 @@ void store_harden(sqlite3 *db)
     sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
 }
 
-/* The next character that means something: versions of SQLite write blanks and quotes otherwise. */
+/* Return the next significant character: versions of SQLite differ in blanks and quotes. */
 static char schema_next(const char **at)
 {
     for (;;) {
@@ -186,13 +186,14 @@ static bool same_statement(const char *a, const char *b)
     return false;
 }
 
-/* Does nothing by itself, and refers to nothing: an index, a view or a table that an operator has added. */
+/* Return whether the object is passive and references nothing: an index, a view or a table that an operator
+ * has added. */
 static bool is_harmless(const char *type, const char *sql)
 {
     static const char virtual[] = "createvirtual";
     const char *at = sql;
     if (sql != NULL && strcmp(type, "view") == 0)
-        return true; /* fabricd reads none */
+        return true; /* fabricd reads no view */
     if (sql == NULL || (strcmp(type, "table") != 0 && strcmp(type, "index") != 0) ||
         sqlite3_strlike("%references%", sql, 0) == 0)
         return false;
@@ -204,7 +205,7 @@ static bool is_harmless(const char *type, const char *sql)
 
 struct comparing {
     struct store *other;
-    bool is_store; /* the objects are the store's, and the other one is what they should be */
+    bool is_store; /* the objects are the store's, and `other` is the reference */
     bool strict;
 };
 
@@ -236,7 +237,7 @@ static int compare_object(struct store *store, sqlite3_stmt *row, void *cbdata, 
                     store->path, type, name, type);
 }
 
-/* Each object of one database against the other's. */
+/* Compare each object of one database with that of the other. */
 static int compare_objects(struct store *one, struct comparing comparing, struct fab_err *err)
 {
     return store_each(
@@ -247,7 +248,7 @@ static int compare_objects(struct store *one, struct comparing comparing, struct
 int store_check_schema(struct store *store, const char *const *steps, int version, bool strict,
                        struct fab_err *err)
 {
-    struct store made = {.path = store->path, .lock_fd = -1}; /* by the steps, in memory */
+    struct store made = {.path = store->path, .lock_fd = -1}; /* made by the steps, in memory */
     int code = sqlite3_open_v2(":memory:", &made.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
     for (int i = 0; code == SQLITE_OK && i < version; i++)
         code = sqlite3_exec(made.db, steps[i], NULL, NULL, NULL);
