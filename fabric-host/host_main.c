@@ -165,7 +165,7 @@ static struct host *the_host; /* for callbacks about jobs */
 static void host_on_hangup(void *arg)
 {
     (void)arg;
-    log_info("SIGHUP: fabric-host reads no configuration");
+    log_info("SIGHUP: ignored: fabric-host has no configuration");
 }
 
 /* ---- the program of the command line ------------------------------------------------------------ */
@@ -261,14 +261,13 @@ static void host_take_signals(void)
  * version of the library. */
 static int host_guard(struct fab_err *err)
 {
-    char why[GUARD_WHY] = "it is switched off (FABRICD_NO_REPAIR)";
+    char why[GUARD_WHY] = "FABRICD_NO_REPAIR switches it off";
     const struct pmix_guard *guard = guard_find();
     if ((guard != NULL && guard->is_off()) || guard_why_not(GUARD_JOBS, why))
-        return fab_fail(
-            err, PMIXFAB_ERR_UNSUPPORTED,
-            "fabric-host needs PMIx 4.2.2 and its guard (libpmix-guard.so), and %s: not all that a job "
-            "asks for would be done",
-            why);
+        return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED,
+                        "fabric-host needs PMIx 4.2.2 and its guard (libpmix-guard.so), and %s: it cannot "
+                        "run jobs without them",
+                        why);
     event_set_log_callback(host_on_event_log);
     return PMIXFAB_OK;
 }
@@ -280,7 +279,7 @@ static int host_start(struct host *host, struct fab_err *err)
     if (rc == PMIXFAB_OK)
         rc = process_lock(config, &host->lock, err);
     if (rc == PMIXFAB_OK && loop_new(&host->loop) != PMIXFAB_OK)
-        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "the event loop cannot be made");
+        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "cannot create the event loop");
     if (rc != PMIXFAB_OK)
         return rc;
     host_take_signals();

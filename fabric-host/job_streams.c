@@ -208,7 +208,7 @@ void host_log(const pmix_proc_t *client, const pmix_info_t data[], size_t ndata,
 {
     struct logging *l = calloc(1, sizeof(*l));
     if (l == NULL) {
-        log_error("out of memory: what %s:%u wants logged is lost", client->nspace, client->rank);
+        log_error("out of memory: a log message of %s:%u is lost", client->nspace, client->rank);
         return;
     }
     *l = (struct logging){.source = *client,
@@ -229,6 +229,6 @@ void host_log(const pmix_proc_t *client, const pmix_info_t data[], size_t ndata,
     }
     if (jobs_post(log_on_loop, l))
         return;
-    log_error("out of memory: what %s:%u wants logged is lost", client->nspace, client->rank);
+    log_error("out of memory: a log message of %s:%u is lost", client->nspace, client->rank);
     free(l);
 }

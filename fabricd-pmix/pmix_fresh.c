@@ -102,7 +102,7 @@ static void fresh_on_timer(void *arg)
             fresh_set(fresh, true);
     } else if (clock_now(CLOCK_MONOTONIC) - fresh->asked > FRESH_SILENCE_S * INT64_C(1000000)) {
         if (!fresh->stale)
-            log_warning("fabricd has said nothing for %d s: what is served is marked as stale",
+            log_warning("fabricd has not answered for %d s: the served data is marked as stale",
                         FRESH_SILENCE_S);
         fresh_set(fresh, true);
     }

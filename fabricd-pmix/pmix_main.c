@@ -103,7 +103,7 @@ static error_t pmix_take_option(int key, char *arg, struct argp_state *state)
         printf(PMIX_PROGRAM " %s\n", pmixfab_version());
         exit(0);
     case ARGP_KEY_ARG:
-        argp_error(state, "\"%s\": there are no arguments beside options", arg);
+        argp_error(state, "\"%s\": fabricd-pmix takes no arguments except options", arg);
         return EINVAL;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -180,7 +180,7 @@ static void pmix_look_at_settings(void)
                    pmix.config.host != NULL ? pmix.config.host : "") != 0 ||
             strcmp(config.pmix_listen != NULL ? config.pmix_listen : "",
                    pmix.config.pmix_listen != NULL ? pmix.config.pmix_listen : "") != 0) {
-            log_info("fabricd has other settings: beginning anew");
+            log_info("fabricd has other settings: restarting");
             event_base_loopbreak(pmix.loop.base);
         }
         free(pmix.settings);
@@ -227,7 +227,7 @@ static int pmix_wait_for_settings(struct fab_err *err)
                        ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory")
                        : rc;
         if (!said)
-            log_info("waiting for a fabricd: %s", err->text);
+            log_info("waiting for fabricd: %s", err->text);
         said = true;
         notify_send(NOTIFY_ALIVE);
         if (starter_has_ended(0))
@@ -245,13 +245,13 @@ static int pmix_look_for_guard(struct fab_err *err)
     if (pmix.state.guarded)
         return PMIXFAB_OK;
     if (pmix.config.remote)
-        return fab_fail(
-            err, PMIXFAB_ERR_UNSUPPORTED,
-            "remote = yes needs a PMIx library that fabricd has repairs for, and %s: any host could end "
-            "the server; install another one (docs/versions.md), or set remote = no",
-            why);
-    log_warning(
-        "not all repairs for the PMIx library, and %s: see docs/versions.md for what tools do not get", why);
+        return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED,
+                        "remote = yes needs all repairs of the PMIx library, and %s: any host could end the "
+                        "server; install another library (docs/versions.md), or set remote = no",
+                        why);
+    log_warning("some repairs of the PMIx library are off, and %s: docs/versions.md lists the calls of tools "
+                "that fail",
+                why);
     return PMIXFAB_OK;
 }
 
@@ -379,7 +379,7 @@ int main(int argc, char **argv)
     process_descriptors();
     if ((options.user != NULL && pmix_become(options.user) != 0) ||
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-        log_error("it cannot become the user %s: %s", options.user != NULL ? options.user : "of its own",
+        log_error("cannot change to the user %s: %s", options.user != NULL ? options.user : "of its own",
                   strerror(errno));
         return EXIT_CONFIG;
     }

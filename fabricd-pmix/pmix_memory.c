@@ -52,7 +52,8 @@ void pmix_memory_open(const char *folder)
     ring = memory_map(path);
     plane_memory_on_note(memory_on_note);
     if (ring == NULL) {
-        log_warning("%s cannot be made: %s: the next server does not know which planes clients were given",
+        log_warning("%s: cannot be created: %s: the next server cannot continue with the planes that clients "
+                    "were given",
                     path, strerror(errno));
         return;
     }

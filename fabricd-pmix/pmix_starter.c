@@ -86,7 +86,7 @@ int starter_open_status(const char *folder, struct fab_err *err)
     unlink(path);
     status_fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
     return status_fd >= 0 ? PMIXFAB_OK
-                          : fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be made: %s", path, strerror(errno));
+                          : fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be created: %s", path, strerror(errno));
 }
 
 void starter_say(const char *line)

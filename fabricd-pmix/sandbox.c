@@ -136,7 +136,7 @@ static bool filter_calls(void)
         rc = seccomp_load(filter);
     seccomp_release(filter);
     if (rc != 0)
-        log_warning("its system calls cannot be filtered: %s", strerror(-rc));
+        log_warning("cannot filter the system calls of fabricd-pmix: %s", strerror(-rc));
     return rc == 0;
 }
 

@@ -44,7 +44,7 @@ void *guard_original(const char *name)
 {
     void *found = guard_find_original(name);
     if (found == NULL) {
-        fprintf(stderr, "libpmix-guard: there is no %s() behind the guard's\n", name);
+        fprintf(stderr, "libpmix-guard: there is no original function %s()\n", name);
         abort();
     }
     return found;
@@ -231,7 +231,7 @@ bool guard_why_not_done(enum guard_part part, char why[GUARD_WHY])
     else if (guard_unreached(part) != NULL)
         snprintf(
             why, GUARD_WHY,
-            "%s does not call the repair of %s() (linked with -Bsymbolic-functions, or without its symbols?)",
+            "%s does not call the repair of %s() (linked with -Bsymbolic-functions, or stripped of symbols)",
             version != NULL && dladdr(version, &info) != 0 ? info.dli_fname : "the library",
             guard_unreached(part));
     return why[0] != '\0';

@@ -92,7 +92,7 @@ static inline bool guard_why_not(enum guard_part part, char why[GUARD_WHY])
     const struct pmix_guard *guard = guard_find();
     if (guard != NULL)
         return guard->why_not(part, why);
-    snprintf(why, GUARD_WHY, "libpmix-guard.so was not preloaded (is it installed?)");
+    snprintf(why, GUARD_WHY, "libpmix-guard.so was not preloaded (check that it is installed)");
     return true;
 }
 

@@ -254,8 +254,8 @@ static bool receive_begin_data(int sd, pmix_ptl_recv_t *msg)
     msg->hdr.nbytes = ntohl(msg->hdr.nbytes);
     const uint32_t n = msg->hdr.nbytes;
     if (own ? n > OWN_MOST_BYTES : n == 0 || n > MOST_BYTES || !connections_take(sd, n)) {
-        guard_log("a message of a tool was refused: it announces more bytes than fabricd has use for, "
-                  "or its user has too many under way");
+        guard_log("a message of a tool was refused: it announces more bytes than any that fabricd needs, or "
+                  "its user has too many unfinished ones");
         return false;
     }
     msg->data = n == 0 ? NULL : malloc(n);
@@ -396,7 +396,7 @@ static bool receive_reads_nothing(pmix_peer_t *peer)
 
 static void receive_end_silent(pmix_peer_t *peer)
 {
-    guard_log("a tool was disconnected: it asks, and does not read the answers");
+    guard_log("a tool was disconnected: it sends requests and does not read the answers");
     guard_end_connection(peer->sd);
 }
 

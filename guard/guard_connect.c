@@ -97,10 +97,9 @@ static void accept_wait(void)
 {
     if (!accept_is_short(errno))
         return;
-    guard_log(errno == EMFILE
-                  ? "PMIx connections wait to be taken: this process has no descriptor left: "
-                    "raise its limit (LimitNOFILE= of the service)"
-                  : "PMIx connections wait to be taken: this host is short of descriptors or memory");
+    guard_log(errno == EMFILE ? "PMIx connections are waiting: this process has no descriptor left: raise "
+                                "its limit (LimitNOFILE= of the service)"
+                              : "PMIx connections are waiting: this host is short of descriptors or memory");
     accept_pause();
 }
 
@@ -131,10 +130,8 @@ int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict size)
     } else {
         if (connections_admit(taken, guard_serves_user()))
             return taken;
-        guard_log(guard_serves_user()
-                      ? "a PMIx connection of another user was refused"
-                      : "a PMIx connection was refused: its user or host has too many, or has "
-                        "ended the process before");
+        guard_log(guard_serves_user() ? "a PMIx connection of another user was refused"
+                                      : "a PMIx connection was refused: its user or host has too many");
         close(taken);
     }
     errno = ACCEPT_LATER;

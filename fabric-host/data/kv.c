@@ -188,7 +188,7 @@ static int kv_store_open(const char *path, void (*found)(struct kv_entry *entry)
         if (entry != NULL)
             found(entry);
         else
-            log_error("store of published data: a value is left out: it is damaged, or memory is short");
+            log_error("store of published data: skipped a value: it is damaged, or there is no memory");
         rc = SQLITE_OK;
     }
     sqlite3_finalize(rows);
@@ -639,7 +639,7 @@ int kv_start(struct event_base *base, const char *store, struct fab_err *err)
     struct opening opening = {.store = store, .err = err};
     int rc = kv_waiters_start(base);
     if (rc != PMIXFAB_OK)
-        return fab_fail(err, rc, "the loop has no timer");
+        return fab_fail(err, rc, "cannot create a timer: out of memory");
     fab_on_pmix_thread(kv_open, &opening);
     fab_wait_for_pmix_thread();
     return opening.rc;

@@ -56,7 +56,8 @@ int address_try(const char *text, bool port, struct fab_err *err)
     const int fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0 ||
         bind(fd, (struct sockaddr *)&address, (socklen_t)size) != 0)
-        rc = fab_fail(err, PMIXFAB_ERR_IO, "%.80s: this host cannot listen there: %s", text, strerror(errno));
+        rc = fab_fail(err, PMIXFAB_ERR_IO, "%.80s: this host cannot listen at this address: %s", text,
+                      strerror(errno));
     if (fd >= 0)
         close(fd);
     return rc;
@@ -97,8 +98,7 @@ int interface_find(const char *text, char address[INET_ADDRSTRLEN], struct fab_e
     const bool is_network = own != NULL && fab_cidr_parse(own, &network);
     free(own);
     if (getifaddrs(&all) != 0)
-        return fab_fail(err, PMIXFAB_ERR_IO, "the interfaces of this host cannot be listed: %s",
-                        strerror(errno));
+        return fab_fail(err, PMIXFAB_ERR_IO, "cannot list the interfaces of this host: %s", strerror(errno));
     for (const struct ifaddrs *one = all; one != NULL && !found; one = one->ifa_next) {
         if (one->ifa_addr == NULL || one->ifa_addr->sa_family != AF_INET || (one->ifa_flags & IFF_UP) == 0)
             continue;
@@ -166,11 +166,11 @@ int address_places(const char *text, uint16_t port, struct address_place out[ADD
         one = fab_text_trim(one, &len);
         if (!place_parse(one, len, port, &out[*n]))
             return fab_fail(err, PMIXFAB_ERR_SYNTAX,
-                            "\"%.*s\" is no place: expected HOST or HOST:PORT, and [ADDRESS]:PORT for IPv6",
+                            "\"%.*s\": expected HOST or HOST:PORT, or [ADDRESS]:PORT for IPv6",
                             len > 80 ? 80 : (int)len, one);
         (*n)++;
         if (text[0] == '\0')
             return PMIXFAB_OK;
     }
-    return fab_fail(err, PMIXFAB_ERR_RANGE, "at most %d places are taken", ADDRESS_MOST_PLACES);
+    return fab_fail(err, PMIXFAB_ERR_RANGE, "more than %d addresses: remove some", ADDRESS_MOST_PLACES);
 }

@@ -215,12 +215,12 @@ void metrics_started(void)
 
 void metrics_of_both(FILE *out, const char *role, const struct counts *counts)
 {
-    metrics_family(out, "fabricd_build_info", "gauge", "Always 1; the version is in its label.");
+    metrics_family(out, "fabricd_build_info", "gauge", "Version of fabricd, as a label; always 1.");
     metrics_sample(out, "fabricd_build_info", "version", pmixfab_version(), 1);
     metrics_family(out, "fabricd_role_info", "gauge",
-                   "Always 1; the role, scheduler or node, is in its label.");
+                   "Role of fabricd, scheduler or node, as a label; always 1.");
     metrics_sample(out, "fabricd_role_info", "role", role, 1);
-    metrics_one(out, "fabricd_uptime_seconds", "gauge", "Time since fabricd was started.",
+    metrics_one(out, "fabricd_uptime_seconds", "gauge", "Time since the start of fabricd.",
                 (double)(clock_now(CLOCK_MONOTONIC) - started) / 1e6);
     metrics_counted(out, counts, "fabricd_control_connections_total", "Connections to the control socket.",
                     COUNT_CONNECTIONS);
@@ -393,8 +393,9 @@ static int metrics_http_new(struct event_base *base, const char *listen, metrics
     struct evhttp_bound_socket *bound = evhttp_bind_socket_with_handle(http->server, host, port);
     if (bound == NULL || evhttp_set_cb(http->server, "/metrics", metrics_http_answer, http) != 0) {
         rc = fab_fail(err, PMIXFAB_ERR_IO,
-                      "%.80s: %s: is another program there, or is the address another host's?", listen,
-                      strerror(errno));
+                      "%.80s: %s: check that no other program uses this port, and that the address belongs "
+                      "to this host",
+                      listen, strerror(errno));
         metrics_http_free(http);
         return rc;
     }

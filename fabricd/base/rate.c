@@ -179,7 +179,7 @@ bool log_limit_may(struct log_limit *limit, const char *what, char again[LOG_LIM
     const bool may = log_limit_may_at(limit, what, clock_now(CLOCK_MONOTONIC) / 1000, &unsaid);
     again[0] = '\0';
     if (unsaid > 0)
-        snprintf(again, LOG_LIMIT_AGAIN, " (and %u time%s since this was said)", unsaid,
+        snprintf(again, LOG_LIMIT_AGAIN, " (and %u time%s since it was last logged)", unsaid,
                  unsaid == 1 ? "" : "s");
     return may;
 }

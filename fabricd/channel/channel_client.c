@@ -21,8 +21,8 @@
 #define MAX_PAUSE_MS   5000
 
 #define NOT_REACHED "the scheduler cannot be reached"
-#define NOT_IN_TIME "the scheduler does not answer in time"
-#define OWN_MUNGED  "munged of this host does not answer in time"
+#define NOT_IN_TIME "the scheduler did not answer in time"
+#define OWN_MUNGED  "munged of this host did not answer in time"
 
 enum state { NO_CONNECTION, GREETING, CONNECTED };
 
@@ -162,7 +162,7 @@ void channel_client_reset(struct channel_client *client)
 
 static void client_on_late(void *arg)
 {
-    client_fail(arg, PMIXFAB_ERR_TIMEOUT, "it does not answer in time");
+    client_fail(arg, PMIXFAB_ERR_TIMEOUT, "it did not answer in time");
 }
 
 /* ---- incoming answers ----------------------------------------------------------------------------- */
@@ -187,17 +187,17 @@ static int client_allow(const struct channel_head *head, void *cbdata, struct fa
     size_t most = CHANNEL_MAX_WORDS;
     if (head->type != CHANNEL_REFUSED) {
         if (client->state != CONNECTED && (asked == NULL || head->type != CHANNEL_WELCOME))
-            return fab_fail(err, PMIXFAB_ERR_FOREIGN, "it does not say who it is");
+            return fab_fail(err, PMIXFAB_ERR_FOREIGN, "it sends no credential");
         if (asked == NULL) /* the request has timed out */
             return head->request <= client->last
                        ? CHANNEL_SKIP
-                       : fab_fail(err, PMIXFAB_ERR_FOREIGN, "it answers what was not asked");
+                       : fab_fail(err, PMIXFAB_ERR_FOREIGN, "it sends an answer without a request");
         if (head->type != (asked->x.type | CHANNEL_IS_ANSWER))
-            return fab_fail(err, PMIXFAB_ERR_FOREIGN, "it answers something else than was asked");
+            return fab_fail(err, PMIXFAB_ERR_FOREIGN, "its answer does not match the request");
         most = asked->most;
     }
     if (head->body > most)
-        return fab_fail(err, PMIXFAB_ERR_RANGE, "it answers with %u bytes, and at most %zu are taken",
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "its answer has %u bytes: at most %zu are accepted",
                         (unsigned)head->body, most);
     return PMIXFAB_OK;
 }
@@ -209,7 +209,7 @@ static int client_take_refusal(struct channel_client *client, const struct chann
     struct asked *asked = client_find(&client->link, frame->head.request);
     if (channel_get_outcome(frame->body, frame->head.body, &outcome) != PMIXFAB_OK ||
         outcome.code == PMIXFAB_OK)
-        return fab_fail(err, PMIXFAB_ERR_FOREIGN, "it refuses without saying why");
+        return fab_fail(err, PMIXFAB_ERR_FOREIGN, "it refuses without a reason");
     if (frame->head.request == 0 || client->state != CONNECTED)
         return fab_fail(err, outcome.code, "%s", outcome.reason);
     if (asked != NULL)
@@ -228,7 +228,7 @@ static int client_on_came(const struct channel_frame *frame, struct link *link, 
         return CHANNEL_SKIP;
     if (asked->x.type == CHANNEL_HELLO) { /* its nonce seals the answer, too */
         if (frame->head.body != CHANNEL_NONCE)
-            return fab_fail(err, PMIXFAB_ERR_FOREIGN, "it does not say who it is");
+            return fab_fail(err, PMIXFAB_ERR_FOREIGN, "it sends no credential");
         memcpy(link->nonces.scheduler, frame->body, CHANNEL_NONCE);
     }
     asked->answered = true;
@@ -244,10 +244,10 @@ static int client_check_maker(const struct channel_client *client, const struct 
     const uid_t uid = result->maker.uid;
     if (rc != PMIXFAB_OK || uid == 0 || uid == geteuid() || uid == client->scheduler_uid)
         return rc;
-    return fab_fail(err, PMIXFAB_ERR_PERM,
-                    "uid %u on %s answers, which is not root, nor whom the scheduler may run as ([node] "
-                    "scheduler_user)",
-                    (unsigned)uid, credential_address_text(result->maker.origin).text);
+    return fab_fail(
+        err, PMIXFAB_ERR_PERM,
+        "uid %u on %s answers, which is neither root nor the scheduler's user ([node] scheduler_user)",
+        (unsigned)uid, credential_address_text(result->maker.origin).text);
 }
 
 /* One of link_calls. */
@@ -291,7 +291,7 @@ static void client_on_sealed(struct exchange *exchange, const struct credential_
     asked->sent = result->munge == EMUNGE_SUCCESS;
     if (asked->sent)
         return;
-    snprintf(text, sizeof(text), "munge makes no credential: %s: does munged run on this host?",
+    snprintf(text, sizeof(text), "munge made no credential: %s: check that munged runs on this host",
              munge_strerror(result->munge));
     asked_fail(asked, PMIXFAB_ERR_IO, text);
 }
@@ -451,11 +451,10 @@ static int find_scheduler_user(struct channel_client *client, struct fab_err *er
         return PMIXFAB_OK;
     const unsigned long uid = strtoul(name, &end, 10);
     if (end[0] != '\0' || uid >= UINT32_MAX)
-        return fab_fail(
-            err, PMIXFAB_ERR_NOTFOUND,
-            "[node] scheduler_user: there is no user \"%.60s\" on this host: give the number that "
-            "it has on the scheduler's",
-            name);
+        return fab_fail(err, PMIXFAB_ERR_NOTFOUND,
+                        "[node] scheduler_user: there is no user \"%.60s\" on this host: give the user's "
+                        "number on the scheduler's host",
+                        name);
     client->scheduler_uid = (uid_t)uid;
     return PMIXFAB_OK;
 }

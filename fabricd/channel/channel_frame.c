@@ -115,9 +115,9 @@ static int channel_take_head(struct channel_frame *frame, struct evbuffer *in, s
                         "version of fabricd",
                         (unsigned)frame->head.version, CHANNEL_VERSION);
     if (b.in.overrun)
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "the head of a frame contradicts itself");
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "the head of a frame is inconsistent");
     if (frame->head.credential > CHANNEL_MAX_CREDENTIAL)
-        return fab_fail(err, PMIXFAB_ERR_RANGE, "a credential of %u bytes: at most %d are taken",
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "a credential of %u bytes: at most %d are accepted",
                         (unsigned)frame->head.credential, CHANNEL_MAX_CREDENTIAL);
     return PMIXFAB_OK;
 }
@@ -199,12 +199,12 @@ int channel_seal_check(const struct channel_seal *seal, const uint8_t digest[CHA
     const size_t names = CHANNEL_SEAL - CHANNEL_DIGEST;
     uint8_t right[CHANNEL_SEAL];
     if (size != CHANNEL_SEAL || memcmp(payload, seal_magic, sizeof(seal_magic)) != 0)
-        return fab_fail(err, PMIXFAB_ERR_FOREIGN, "seals no message of fabricd");
+        return fab_fail(err, PMIXFAB_ERR_FOREIGN, "does not seal a message of fabricd");
     channel_seal_put(seal, digest, right);
     if (memeql_sec(payload, right, names) == 0)
         return fab_fail(err, PMIXFAB_ERR_PERM, "seals another message, or one of another connection");
     if (memeql_sec((const uint8_t *)payload + names, digest, CHANNEL_DIGEST) == 0)
-        return fab_fail(err, PMIXFAB_ERR_PERM, "seals another content");
+        return fab_fail(err, PMIXFAB_ERR_PERM, "seals other content");
     return PMIXFAB_OK;
 }
 

@@ -102,9 +102,8 @@ static int check_user(const struct channel_server *server, const struct credenti
 {
     if (maker->uid == 0 || (server->user[0] != '\0' && maker->uid == server->uid))
         return PMIXFAB_OK;
-    return fab_fail(err, PMIXFAB_ERR_PERM,
-                    "%s: uid %u on %s may not describe a host: that is for root%s%.60s", host,
-                    (unsigned)maker->uid, credential_address_text(maker->origin).text,
+    return fab_fail(err, PMIXFAB_ERR_PERM, "%s: uid %u on %s may not report for a host: only root%s%.60s may",
+                    host, (unsigned)maker->uid, credential_address_text(maker->origin).text,
                     server->user[0] == '\0' ? "" : " and ", server->user);
 }
 
@@ -252,9 +251,9 @@ static void peer_on_late(void *arg)
         return;
     }
     if (!peer->hello)
-        peer_log(peer, "it has not shown who it is in time: closed");
+        peer_log(peer, "no valid credential in time: closed");
     else if (unsent > 0 || peer->link.frame.begun)
-        peer_log(peer, "it is too slow: closed");
+        peer_log(peer, "it reads or sends too slowly: closed");
     peer_free(peer);
 }
 
@@ -275,7 +274,7 @@ static void request_refuse(struct channel_request *request, int code, const char
 static void request_answer(struct channel_request *request, const struct channel_body *body)
 {
     if (!link_send(&request->x, request->x.type | CHANNEL_IS_ANSWER, body))
-        request_refuse(request, PMIXFAB_ERR_BUSY, "too many nodes are answered already: come again later");
+        request_refuse(request, PMIXFAB_ERR_BUSY, "too many nodes are being answered: try again later");
 }
 
 /* One of link_calls. */
@@ -400,7 +399,7 @@ static int handle_wait(struct channel_request *request, const struct credential_
     struct channel_wait wait;
     (void)maker;
     if (channel_get_wait(body->bytes, body->size, &wait) != PMIXFAB_OK || peer->waiting != NULL)
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "a question for news that is none, or the second one");
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "an invalid request for news, or a second one");
     peer->known = wait;
     peer->waiting = request;
     timer_after(peer->silence, SILENCE_MS);
@@ -425,7 +424,7 @@ static int handle_fetch(struct channel_request *request, const struct credential
     int rc = channel_get_fetch(body->bytes, body->size, &what);
     (void)maker;
     if (rc != PMIXFAB_OK) {
-        fab_fail(err, rc, "a request for a snapshot that is none");
+        fab_fail(err, rc, "an invalid request for a snapshot");
         goto cleanup;
     }
     plane = set == NULL ? NULL : (struct served_plane *)served_find(set, what.index);
@@ -483,7 +482,7 @@ static int handle_hello(struct channel_request *request, const struct credential
     if (rc != PMIXFAB_OK)
         return rc;
     if (server->n_nodes >= MOST_NODES)
-        return fab_fail(err, PMIXFAB_ERR_BUSY, "too many nodes are connected already: come again later");
+        return fab_fail(err, PMIXFAB_ERR_BUSY, "too many nodes are connected: try again later");
     if ((host = host_add(server, hello.host)) == NULL || (nonce = malloc(CHANNEL_NONCE)) == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     peer_prove(peer, host);
@@ -542,11 +541,11 @@ static int peer_allow(const struct channel_head *head, void *cbdata, struct fab_
     struct channel_server *server = peer->server;
     const size_t delivered = head->type == CHANNEL_DELIVER ? head->body : 0;
     if (!peer->hello && head->type != CHANNEL_HELLO)
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "its first message does not say who it is");
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "its first message is not a HELLO");
     if (peer->hello && (peer->host == NULL || head->type <= CHANNEL_HELLO || head->type > CHANNEL_FETCH))
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "a message of type %u, which is not expected", head->type);
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "an unexpected message of type %u", head->type);
     if (head->body > kinds[head->type].most)
-        return fab_fail(err, PMIXFAB_ERR_RANGE, "a message of %u bytes: at most %zu are taken",
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "a message of %u bytes: at most %zu are accepted",
                         (unsigned)head->body, kinds[head->type].most);
     if (peer->hello)
         timer_after(peer->late, SLOW_MS);
@@ -570,9 +569,9 @@ static int peer_on_came(const struct channel_frame *frame, struct link *link, st
     }
     peer->hello = true;
     if (peer_has_seen(peer, frame->head.request))
-        return fab_fail(err, PMIXFAB_ERR_PERM, "a message with a number that was used before");
+        return fab_fail(err, PMIXFAB_ERR_PERM, "a message whose number was used before");
     if (peer->n_requests >= MOST_REFUSED)
-        return fab_fail(err, PMIXFAB_ERR_BUSY, "it asks again and again, and reads no answer");
+        return fab_fail(err, PMIXFAB_ERR_BUSY, "it sends requests and does not read the answers");
     struct channel_request *request = calloc(1, sizeof(*request));
     if (request == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
@@ -586,7 +585,7 @@ static int peer_on_came(const struct channel_frame *frame, struct link *link, st
     peer_set_late(peer);
     if (frame->body != NULL)
         return PMIXFAB_OK;
-    request_refuse(request, PMIXFAB_ERR_BUSY, "too many deliveries wait already: come again later");
+    request_refuse(request, PMIXFAB_ERR_BUSY, "too many deliveries are waiting: try again later");
     return CHANNEL_SKIP;
 }
 
@@ -646,8 +645,7 @@ static void make_room(struct channel_server *server, const char *from)
         n++;
     }
     if (n >= UNPROVEN_OF_ONE) {
-        peer_log(oldest,
-                 "more than 16 connections of this address have not shown who they are: one is closed");
+        peer_log(oldest, "more than 16 connections of this address have no valid credential: one is closed");
         peer_free(silent != NULL ? silent : oldest);
     } else if (server->n_unproven >= MOST_UNPROVEN) {
         peer_free(server->unproven);

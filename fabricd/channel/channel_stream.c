@@ -48,7 +48,8 @@ static void stream_on_event(struct bufferevent *bev, short what, void *arg)
         return;
     }
     const bool ended = (what & BEV_EVENT_EOF) != 0 || code == 0;
-    stream->calls.lost(ended ? "it hung up" : evutil_socket_error_to_string(code), stream->cbdata);
+    stream->calls.lost(ended ? "it closed the connection" : evutil_socket_error_to_string(code),
+                       stream->cbdata);
 }
 
 static struct stream *stream_new(struct event_base *base, evutil_socket_t fd)

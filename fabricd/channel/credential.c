@@ -357,9 +357,9 @@ int credential_explain(const struct credential_result *result, const char *here,
         munge_err_t munge;
         const char *text;
     } refusals[] = {
-        {EMUNGE_CRED_EXPIRED, "has expired: are the clocks of both hosts alike?"},
-        {EMUNGE_CRED_REWOUND, "was made in the future: are the clocks of both hosts alike?"},
-        {EMUNGE_CRED_REPLAYED, "was used before: each is good once"},
+        {EMUNGE_CRED_EXPIRED, "has expired: check that the clocks of both hosts agree"},
+        {EMUNGE_CRED_REWOUND, "was made in the future: check that the clocks of both hosts agree"},
+        {EMUNGE_CRED_REPLAYED, "was used before: each is valid once"},
     };
     const struct credential_where where = credential_address_text(result->maker.origin);
     const unsigned uid = (unsigned)result->maker.uid;
@@ -370,7 +370,7 @@ int credential_explain(const struct credential_result *result, const char *here,
                         result->err.text);
     if (result->munge == EMUNGE_SOCKET || result->munge == EMUNGE_TIMEOUT)
         return fab_fail(err, PMIXFAB_ERR_UNREACH,
-                        "no munged answers on %s: nobody can be believed without it", here);
+                        "no munged answers on %s: fabricd cannot verify messages without it", here);
     if (result->munge == EMUNGE_NO_MEMORY)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     if (result->munge == EMUNGE_CRED_UNAUTHORIZED)
@@ -380,6 +380,6 @@ int credential_explain(const struct credential_result *result, const char *here,
             return fab_fail(err, PMIXFAB_ERR_PERM, "the credential of uid %u on %s %s", uid, where.text,
                             refusals[i].text);
     return fab_fail(err, PMIXFAB_ERR_PERM,
-                    "munged does not accept the credential (%s): it was altered, or made with another key",
+                    "munged rejects the credential (%s): it was altered, or made with another key",
                     munge_strerror(result->munge));
 }

@@ -146,8 +146,8 @@ static void check_metrics(const struct checking *c)
     const char *name = user == NULL ? "UID" : user->pw_name;
     if (why != 0)
         MISTAKE(c, metrics_file,
-                "file: no file can be made in \"%.200s\" by user %s: %s; let that user write there, as by "
-                "setfacl -m u:%s:rwx, or set [metrics] listen instead",
+                "file: \"%.200s\" cannot be written by user %s: %s; permit it, as by setfacl -m u:%s:rwx, or "
+                "set [metrics] listen instead",
                 folder, name, strerror(why), name);
 }
 
@@ -223,10 +223,11 @@ static void check_probes(const struct checking *c)
         struct fab_err err = {""};
         if (probe == NULL)
             config_mistake(c->mistakes, at,
-                           "probe \"%.80s\": there is none of this name (fabricd --help lists them)", text);
-        else if (config->role == ROLE_NODE && !probe_is_local(probe))
-            config_mistake(c->mistakes, at, "probe \"%.80s\" asks the fabric: that is for the role scheduler",
+                           "probe \"%.80s\": there is no probe of this name (fabricd --help lists them)",
                            text);
+        else if (config->role == ROLE_NODE && !probe_is_local(probe))
+            config_mistake(c->mistakes, at,
+                           "probe \"%.80s\" reads the fabric: it is for the role scheduler only", text);
         else if (probe->check(&probe_config, &err) != PMIXFAB_OK)
             config_mistake(c->mistakes, at, "%s", err.text);
     }
@@ -248,8 +249,8 @@ static void check_places(const struct checking *c)
     unsigned n;
     if (strchr(text, ';') != NULL || strchr(text, '/') != NULL)
         MISTAKE(c, scheduler,
-                "scheduler: nodes connect neither by the URI of fabricd's PMIx server nor by its run "
-                "directory any more: give the scheduler's host, as scheduler = HOST or HOST:PORT");
+                "scheduler: a URI of a PMIx server or a run directory is not accepted any more: give the "
+                "scheduler's host, as scheduler = HOST or HOST:PORT");
     else if (address_places(text, CONFIG_NODES_PORT, places, &n, &err) != PMIXFAB_OK)
         MISTAKE(c, scheduler, "scheduler: %s", err.text);
 }
@@ -259,9 +260,7 @@ static void check_role(const struct checking *c)
 {
     struct config *config = c->config;
     if (config->role == ROLE_NODE && config->scheduler == NULL)
-        MISTAKE(
-            c, role,
-            "the role node needs to know its scheduler: --scheduler HOST[:PORT], the host that it runs on");
+        MISTAKE(c, role, "the role node needs the host of its scheduler: give --scheduler HOST[:PORT]");
     if (config->role == ROLE_NODE && config->scheduler != NULL)
         check_places(c);
     if (config->role == ROLE_SCHEDULER && config->scheduler != NULL)
@@ -315,8 +314,8 @@ static void check_pools(const struct checking *c)
                  config->ethernet.items[i]);
         if (config_pool(config, name, &first, &last) && last > UINT16_MAX)
             config_mistake(c->mistakes, config->ethernet.at[i],
-                           "plane %s: its endpoints are ports, and there is none above 65535: %u-%u", name,
-                           first, last);
+                           "plane %s: its endpoints are ports, which are at most 65535: %u-%u", name, first,
+                           last);
     }
 }
 

@@ -125,7 +125,7 @@ static int put_choice(const struct putting *p, const struct setting *s, unsigned
         strncat(known, i > 0 ? ", " : "", sizeof(known) - strlen(known) - 1);
         strncat(known, s->choices[i], sizeof(known) - strlen(known) - 1);
     }
-    return REFUSE(p, "%s is \"%.40s\": it can be one of %s", s->name, p->line->value, known);
+    return REFUSE(p, "%s is \"%.40s\": give one of %s", s->name, p->line->value, known);
 }
 
 static int put_boolean(const struct putting *p, const struct setting *s, bool *field)
@@ -223,8 +223,7 @@ static int check_export(const struct putting *p)
 
 static int refuse_twice(const struct putting *p, struct config_place before)
 {
-    return REFUSE_NAME(p, "%.40s stands in line %d already: leave one of them out", p->line->name,
-                       before.line);
+    return REFUSE_NAME(p, "%.40s is set in line %d already: remove one of them", p->line->name, before.line);
 }
 
 static int put_pair(const struct putting *p, const struct setting *s, struct config_list *list)
@@ -252,7 +251,7 @@ static int put_pair(const struct putting *p, const struct setting *s, struct con
 static int put_text(const struct putting *p, const struct setting *s, char **field)
 {
     if (p->line->value[0] == '\0')
-        return REFUSE(p, "%s is empty: give a value or leave the line out", s->name);
+        return REFUSE(p, "%s is empty: give a value or remove the line", s->name);
     int rc = config_text(field, p->line->value);
     return rc == PMIXFAB_OK ? rc : REFUSE(p, "out of memory");
 }
@@ -425,7 +424,7 @@ static void conf_line(struct conf_reader *r, char *text, size_t len)
         return;
     }
     if (strlen(text) < len) {
-        conf_mistake(r, strlen(text), "a byte 0: this is no text");
+        conf_mistake(r, strlen(text), "a byte 0: the file is not a text");
         return;
     }
     const size_t begin = conf_trim(text, len);
@@ -470,6 +469,6 @@ void config_read(struct config *config, const char *path, struct config_mistakes
     if (ferror(file))
         config_mistake(mistakes, nowhere, "%s: reading it failed: %s", path, strerror(errno));
     else if (r.bytes == FILE_MAX_BYTES)
-        config_mistake(mistakes, nowhere, "%s: larger than a configuration can be", path);
+        config_mistake(mistakes, nowhere, "%s: too large for a configuration", path);
     fclose(file);
 }

@@ -212,8 +212,9 @@ static char started_in[PATH_MAX];
 void options_go_back(void)
 {
     if (started_in[0] == '/' && chdir(started_in) != 0)
-        log_warning("%s, where fabricd was started: %s; relative names are looked for elsewhere", started_in,
-                    strerror(errno));
+        log_warning(
+            "cannot change to %s, where fabricd was started: %s; relative names refer to another folder",
+            started_in, strerror(errno));
 }
 
 int options_read(int argc, char **argv, struct config *config, struct config_mistakes *mistakes)
@@ -239,7 +240,7 @@ int options_read(int argc, char **argv, struct config *config, struct config_mis
         started_in[0] = '\0'; /* the folder was removed: no name is relative to it */
     options_override_config(&line, mistakes);
     if (here >= 0 && fchdir(here) != 0)
-        log_debug("the folder stays %s: %s", started_in, strerror(errno));
+        log_debug("the working directory stays %s: %s", started_in, strerror(errno));
     if (here >= 0)
         close(here);
     return config_mistakes_count(mistakes) == 0 ? PMIXFAB_OK : PMIXFAB_ERR_SYNTAX;
@@ -312,7 +313,7 @@ int config_reload(struct config *config, struct config_reload *out)
     config_init(&fresh);
     int rc = options_read(config->argc, config->argv, &fresh, &out->mistakes);
     if (config->file != NULL && fresh.file == NULL) {
-        config_mistake(&out->mistakes, nowhere, "%s: it is not there any more", config->file);
+        config_mistake(&out->mistakes, nowhere, "%s: the file does not exist any more", config->file);
         rc = PMIXFAB_ERR_NOTFOUND;
     }
     for (size_t i = 0; rc == PMIXFAB_OK && config_settings[i].section != NULL; i++) {

@@ -79,7 +79,7 @@ static void await_on_deadline(void *arg)
         return;
     }
     if (a->until == AWAIT_IDLE)
-        connection_fail(connection, PMIXFAB_ERR_TIMEOUT, "await: not idle within %u s: %s is under way",
+        connection_fail(connection, PMIXFAB_ERR_TIMEOUT, "await: not idle within %u s: %s is running",
                         a->seconds, facts.busy);
     else if (a->until == AWAIT_GENERATION)
         connection_fail(connection, PMIXFAB_ERR_TIMEOUT,
@@ -198,11 +198,12 @@ void control_op_await(struct connection *connection, json_t *request)
     struct control *control = connection->control;
     struct awaiting parsed = {.control = control};
     if (control->await == NULL) {
-        connection_fail(connection, PMIXFAB_ERR_UNSUPPORTED, "await: out of memory at the start");
+        connection_fail(connection, PMIXFAB_ERR_UNSUPPORTED,
+                        "await: not available: there was no memory at the start");
         return;
     }
     if (awaits_already(connection)) {
-        connection_fail(connection, PMIXFAB_ERR_BUSY, "await: this connection awaits something already");
+        connection_fail(connection, PMIXFAB_ERR_BUSY, "await: another request of this connection is waiting");
         return;
     }
     if (!await_parse(connection, request, &parsed))

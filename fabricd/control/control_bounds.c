@@ -135,7 +135,7 @@ bool control_has_place(struct control *control, uid_t uid)
     /* the user may be a configured one whose name could not be looked up before */
     callers_look(control->callers, false);
     if (may_tell(&control->told_full))
-        log_warning("control: there are %u connections, of uid %u %u: more are refused",
+        log_warning("control: %u connections are open, of uid %u %u: further ones are refused",
                     control->n_connections, (unsigned)uid, same);
     return false;
 }
@@ -200,9 +200,9 @@ void control_on_shed(void *arg)
     size_t unread;
     while ((worst = find_unread(control, &unread)) != NULL && unread > CONTROL_MAX_UNREAD_ALL) {
         if (may_tell(&control->told_shed))
-            log_warning(
-                "control: %zu bytes of answers are not read: uid %u, which leaves most, loses a connection",
-                unread, (unsigned)worst->uid);
+            log_warning("control: %zu bytes of answers are unread: uid %u, which has most of them, loses a "
+                        "connection",
+                        unread, (unsigned)worst->uid);
         connection_free(worst);
     }
 }

@@ -92,7 +92,7 @@ void connection_progress(struct connection *connection, const char *text)
 
 void connection_bad_next(struct connection *connection)
 {
-    connection_fail(connection, PMIXFAB_ERR_SYNTAX, "control: next is of no answer to this question");
+    connection_fail(connection, PMIXFAB_ERR_SYNTAX, "control: next belongs to no answer to this request");
 }
 
 bool connection_next(struct connection *connection, json_t *request, const char **next)
@@ -141,7 +141,7 @@ bool connection_allowed(struct connection *connection, const char *op)
     if (callers_may_change(connection->control->callers, connection->uid))
         return true;
     connection_fail(connection, PMIXFAB_ERR_PERM,
-                    "%s: uid %u may not do that: it is for root, the daemon's user and the configured admins",
+                    "%s: uid %u may not do that: only root, the daemon's user and the configured admins may",
                     op, (unsigned)connection->uid);
     return false;
 }

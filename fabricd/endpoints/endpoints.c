@@ -176,10 +176,10 @@ static void endpoints_bury(struct endpoints *endpoints, struct starter *starter)
     const struct store_endpoints all = endpoints_all_of(starter);
     int rc = pool_give_back(endpoints->pool, &all, &err);
     if (rc == PMIXFAB_OK) {
-        log_debug("endpoints: process %d is gone: what its jobs had is free", (int)starter->pid);
+        log_debug("endpoints: process %d has ended: the endpoints of its jobs are freed", (int)starter->pid);
         endpoints_leave(endpoints, starter);
     } else {
-        log_warning("endpoints: process %d is gone, and its endpoints cannot be freed yet: %s",
+        log_warning("endpoints: process %d has ended, but its endpoints cannot be freed yet: %s",
                     (int)starter->pid, err.text);
     }
 }
@@ -310,7 +310,7 @@ int endpoints_admit(struct endpoints *endpoints, uid_t uid, struct fab_err *err)
     const int64_t now = clock_now(CLOCK_MONOTONIC) / 1000;
     if (!endpoints_is_bound(uid) || buckets_take(&endpoints->changes, &uid, sizeof(uid), now))
         return PMIXFAB_OK;
-    return fab_fail(err, PMIXFAB_ERR_BUSY, "endpoints: uid %u asks too often: try again in a moment",
+    return fab_fail(err, PMIXFAB_ERR_BUSY, "endpoints: too many requests of uid %u: try again in a moment",
                     (unsigned)uid);
 }
 
@@ -360,12 +360,13 @@ static int endpoints_hand_out(struct endpoints *endpoints, const struct starter 
     if (endpoints_has(endpoints, &who))
         return endpoints_same(endpoints, &who, ranges, n, request->count)
                    ? PMIXFAB_OK
-                   : fab_fail(err, PMIXFAB_ERR_CONFLICT, "endpoints: job %s of process %d has others already",
-                              request->job, (int)request->pid);
+                   : fab_fail(err, PMIXFAB_ERR_CONFLICT,
+                              "endpoints: job %s of process %d has other endpoints already", request->job,
+                              (int)request->pid);
     if (endpoints_is_bound(request->uid) && has + wanted > endpoints->config->endpoints_quota)
         return fab_fail(err, PMIXFAB_ERR_RANGE,
-                        "endpoints: uid %u has %llu and wants %llu more: it may have %u (fabricd.conf(5), "
-                        "[endpoints] quota)",
+                        "endpoints: uid %u has %llu and requests %llu more: its quota is %u "
+                        "(fabricd.conf(5), [endpoints] quota)",
                         (unsigned)request->uid, (unsigned long long)has, (unsigned long long)wanted,
                         endpoints->config->endpoints_quota);
     return pool_take(endpoints->pool, &who, ranges, n, request->count, err);
@@ -385,7 +386,7 @@ int endpoints_take(struct endpoints *endpoints, const struct endpoints_request *
     if (rc != PMIXFAB_OK)
         return rc;
     rc = starter_is_gone(starter)
-             ? fab_fail(err, PMIXFAB_ERR_NOTFOUND, "endpoints: process %d is gone", (int)request->pid)
+             ? fab_fail(err, PMIXFAB_ERR_NOTFOUND, "endpoints: process %d has ended", (int)request->pid)
              : endpoints_hand_out(endpoints, starter, request, ranges, n, err);
     endpoints_leave_idle(endpoints, starter);
     return rc;
@@ -408,8 +409,8 @@ int endpoints_give_back(struct endpoints *endpoints, pid_t pid, uid_t uid, const
 {
     const struct store_endpoints *row = endpoints_find(endpoints, pid, uid, job);
     int rc = row != NULL ? PMIXFAB_OK
-                         : fab_fail(err, PMIXFAB_ERR_NOTFOUND, "endpoints: job %s of process %d has none",
-                                    job, (int)pid);
+                         : fab_fail(err, PMIXFAB_ERR_NOTFOUND,
+                                    "endpoints: job %s of process %d has no endpoints", job, (int)pid);
     for (; rc == PMIXFAB_OK && row != NULL; row = endpoints_find(endpoints, pid, uid, job)) {
         struct store_endpoints who = *row;
         who.job = job;

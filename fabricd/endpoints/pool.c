@@ -97,7 +97,7 @@ int pool_new(struct store *store, struct pool **out, struct fab_err *err)
     pool->store = store;
     /* If the disk is full, the old endpoints stay assigned until the next start. */
     if (store_endpoints_forget(store, boot_id(), err) != PMIXFAB_OK)
-        log_debug("endpoints of an earlier boot stay taken: %s", err->text);
+        log_debug("endpoints of an earlier boot stay assigned: %s", err->text);
     int rc = store_endpoints_load(store, pool_load_row, pool, err);
     if (rc == PMIXFAB_OK && pool->failed)
         rc = pool_nomem(err);
@@ -223,7 +223,8 @@ static int pool_find(const struct pool *pool, const struct store_endpoints *who,
         return pool_nomem(err);
     return wanted == 0 ? PMIXFAB_OK
                        : fab_fail(err, PMIXFAB_ERR_RANGE,
-                                  "endpoints: plane %s has %u of %u left: see fabricctl endpoints",
+                                  "endpoints: plane %s has only %u of %u requested endpoints left: see "
+                                  "fabricctl endpoints",
                                   range->plane, count - wanted, count);
 }
 

@@ -547,7 +547,7 @@ int compute_planes(const struct fab_joined *joined, const struct config *config,
         n_compute += mark_compute_devices(c.now[i].plane, c.details, config->compute);
     }
     if (config->compute != NULL && n_compute == 0)
-        log_warning("[fabric] compute = %s: no device, port, interface or leaf is called so; jobs use all "
+        log_warning("[fabric] compute = %s: no device, port, interface or leaf has such a name; jobs use all "
                     "devices (fabricctl devices lists their names)",
                     config->compute);
     name_planes(&c);
@@ -561,7 +561,7 @@ int compute_planes(const struct fab_joined *joined, const struct config *config,
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < c.n; i++) {
         rc = build_plane(&c, &c.now[i], i == first);
         if (rc != PMIXFAB_OK)
-            fab_fail(err, rc, "plane %s cannot be computed: %s", out->planes[i].name, pmixfab_strerror(rc));
+            fab_fail(err, rc, "cannot compute plane %s: %s", out->planes[i].name, pmixfab_strerror(rc));
     }
 cleanup:
     close_known(&c);

@@ -68,7 +68,7 @@ static void counters_next(struct scheduler *d)
         struct fab_err err = {""};
         size_t size;
         const void *parts = monitoring_inventory(d, &size);
-        int rc = parts == NULL ? fab_fail(&err, PMIXFAB_ERR_NOTFOUND, "counters: nothing was swept yet")
+        int rc = parts == NULL ? fab_fail(&err, PMIXFAB_ERR_NOTFOUND, "counters: no sweep has succeeded yet")
                                : counters_start(d->base, d->config, job->list, job->n, parts, size,
                                                 counters_on_done, d, &d->counters, &err);
         if (rc != PMIXFAB_OK)
@@ -106,13 +106,13 @@ int scheduler_read_counters(struct scheduler *d, const struct publish_ports *por
     const int64_t now = clock_now(CLOCK_REALTIME);
     if (!counters_can(d->config))
         return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED,
-                        "counters: no probe that is configured can read any: ibnetdisc can");
+                        "counters: no configured probe can read counters: configure ibnetdisc");
     int rc = PMIXFAB_OK;
     counter_watch_expire(&d->counter_watch, now);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < ports->n; i++)
         rc = counter_watch_add(&d->counter_watch, ports->ports[i].guid, ports->ports[i].num, false, now);
     if (rc == PMIXFAB_ERR_RANGE)
-        return fab_fail(err, rc, "counters: the ports of an hour are too many: try again later");
+        return fab_fail(err, rc, "counters: too many ports were read within an hour: try again later");
     *out = rc == PMIXFAB_OK ? queue_ports(d, ports, done, cbdata) : NULL;
     if (*out == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "counters: out of memory");

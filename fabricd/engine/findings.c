@@ -203,10 +203,10 @@ static const struct {
     const char *name, *words;
 } findings_events[] = {
     [FINDING_CAME] = {"came", ""},
-    [FINDING_AGAIN] = {"again", "came again, and is told once more when it has been gone for an hour: "},
+    [FINDING_AGAIN] = {"again", "came again, not reported again before it has been gone for an hour: "},
     [FINDING_GONE] = {"gone", "gone: "},
     [FINDING_CHANGED] = {"changed", "changed: "},
-    [FINDING_UNACKED] = {"unacked", "the acknowledgement is over: "},
+    [FINDING_UNACKED] = {"unacked", "the acknowledgement has ended: "},
 };
 
 static void findings_log(const struct finding *finding, enum finding_event event)
@@ -245,7 +245,7 @@ static void findings_told(struct findings *findings)
         findings->told[i] = 0;
     }
     if (more > 0)
-        log_warning("findings: %u more came or went: fabricctl check", (unsigned)more);
+        log_warning("findings: %u more came or went: see fabricctl check", (unsigned)more);
 }
 
 bool findings_changed(const struct findings *findings)
@@ -657,14 +657,13 @@ int findings_ack(struct findings *findings, const struct findings_ack *ack, int6
         return fab_fail(err, PMIXFAB_ERR_RANGE, "ack: give a time from 1 second to %d days",
                         FINDINGS_MAX_ACK / 86400);
     if (ack->which[0] == '\0')
-        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "ack: say which finding");
+        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "ack: name a finding");
     struct ack_page *page = ack_put_page(findings, ack, now, at);
     if (page == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "ack: out of memory");
-    int rc = page->n == 0 && first
-                 ? fab_fail(err, PMIXFAB_ERR_NOTFOUND,
-                            "ack: no finding %s: `fabricctl check` shows those that there are", ack->which)
-                 : findings_save(findings, err);
+    int rc = page->n == 0 && first ? fab_fail(err, PMIXFAB_ERR_NOTFOUND,
+                                              "ack: no finding %s: `fabricctl check` lists them", ack->which)
+                                   : findings_save(findings, err);
     for (uint32_t i = 0; i < page->n; i++) {
         if (rc == PMIXFAB_OK)
             json_array_append_new(list, findings_json(page->chosen[i]));

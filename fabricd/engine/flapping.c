@@ -111,14 +111,14 @@ static void note_suppressed(const struct damping_key *key, void *cbdata)
     snprintf(down, sizeof(down), "suppressed for at least %lld s",
              (long long)(damped->until - counted->now.running) / 1000000);
     snprintf(why, sizeof(why),
-             "the %s came and went so often; while it is suppressed its changes are not told", kind);
+             "the %s came and went too often; while it is suppressed, its changes are not reported", kind);
     int rc = fab_diff_tell(&news, FAB_CHANGE_FLAPPING, invs, 2,
                            (struct fab_told_end){key->end.guid, key->end.port},
                            (struct fab_told_end){key->far.guid, key->far.port}, count, down, why);
     if (rc != PMIXFAB_OK)
         return;
     damping_name(publisher->damping, key, news.changes[0].what, news.changes[0].subjects);
-    log_warning("sweep: the %s %s comes and goes: it is suppressed", kind, news.changes[0].what);
+    log_warning("sweep: the %s %s flaps: it is suppressed", kind, news.changes[0].what);
     publish_stamp(&news, counted->sweep->seen, 0);
     fab_diff_move(&publisher->flaps, &news);
     fab_diff_destroy(&news);
@@ -167,7 +167,7 @@ static void claim_changed(struct publisher *publisher, uint64_t guid, bool began
     const struct damping_key key = damping_switch(guid);
     if (damping_change(publisher->claims, &key, began, now))
         log_warning("reports: claims to the HCA 0x%016" PRIx64
-                    " come and go: it is nobody's until they are quiet",
+                    " come and go: no host gets it until they are quiet",
                     guid);
 }
 

@@ -55,8 +55,8 @@ static void on_manager(unsigned probe, const struct probe_manager *saw, void *cb
     if (news == MANAGER_FIRST)
         log_debug("subnet manager: %s, priority %u", now, (unsigned)saw->priority);
     else if (news == MANAGER_GONE)
-        log_error("subnet manager: %s does not answer: until one does, ports that come up stay inactive; "
-                  "see whether it runs (systemctl status opensm)",
+        log_error("subnet manager: %s does not answer: new links stay inactive until one answers; check that "
+                  "it runs (systemctl status opensm)",
                   now);
     else if (news == MANAGER_BACK)
         log_info("subnet manager: %s answers again", now);
@@ -115,7 +115,7 @@ static void on_dirty(const struct dirty_switches *dirty, void *cbdata)
     for (uint32_t i = 0; i < dirty->n; i++)
         if (dirty_switches_add(&d->dirty, dirty->guids[i], NULL) != PMIXFAB_OK)
             d->dirty.all = true;
-    log_debug("light sweep: %u switch%s as before%s", dirty->n, dirty->n == 1 ? " is not" : "es are not",
+    log_debug("light sweep: %u switch%s%s", dirty->n, dirty->n == 1 ? " has changed" : "es have changed",
               dirty->all || dirty->probes != 0 ? ", or all of them" : "");
     debounce_changed(&d->debounce, round_clock_ms());
     round_schedule(d);
@@ -203,7 +203,7 @@ bool monitoring_scope(struct scheduler *d, struct switch_sweep *parts, struct fa
     *parts = (struct switch_sweep){.dirty = &d->dirty};
     parts->parts = monitoring_inventory(d, &parts->size);
     if (parts->parts == NULL)
-        fab_fail(err, PMIXFAB_ERR_NOTFOUND, "nothing was swept yet");
+        fab_fail(err, PMIXFAB_ERR_NOTFOUND, "no sweep has succeeded yet");
     else if (d->status.stale) /* a sweep of a part must not hide that */
         fab_fail(err, PMIXFAB_ERR_PARTIAL, "the last sweep failed");
     return parts->parts != NULL && !d->status.stale;

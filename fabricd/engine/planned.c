@@ -138,7 +138,8 @@ int planned_cancel(struct planned *planned, const char *name, int64_t now, struc
     uint32_t at = planned_position(planned, name, &found);
     if (!found)
         return fab_fail(err, PMIXFAB_ERR_NOTFOUND,
-                        "expect: %s is not expected to change: `fabricctl expect` lists what is", name);
+                        "expect: no swap of %s is announced: `fabricctl expect` lists the announced ones",
+                        name);
     int rc = store_planned_delete(planned->store, name, err);
     if (rc == PMIXFAB_OK)
         planned_remove(planned, at);

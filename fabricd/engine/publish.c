@@ -189,7 +189,7 @@ static int announce_default(struct update *update)
     if (was == NULL || is == NULL || strcmp(was, is) == 0)
         return PMIXFAB_OK;
     if (configured != NULL && strcmp(configured, is) == 0)
-        snprintf(why, sizeof(why), "[fabricd] default_plane says so");
+        snprintf(why, sizeof(why), "set by [fabricd] default_plane");
     else if (gone)
         snprintf(why, sizeof(why), "plane %s is gone", was);
     return fab_default_change(was, is, why, &update->diff);
@@ -534,7 +534,7 @@ int publish_prepare(struct publisher *publisher, const struct publish_request *i
         fab_inventory_init(input->inv);
         /* A map that an edit has broken must not rename all hosts: the old one stays in force. */
         if (publisher_read_names(publisher, why) != PMIXFAB_OK)
-            log_warning("names: %s; going on with the names as they were", why->text);
+            log_warning("names: %s; the old names stay in force", why->text);
     }
     rc = run_update(&update, report, err);
     if (rc == PMIXFAB_OK && swept)
@@ -562,7 +562,7 @@ void publish_finish(struct publisher *publisher, struct publication *publication
         if (served_find(set, publication->planes[i].index) == NULL)
             rundir_remove(rundir, publication->planes[i].name);
         else if (rundir_commit(rundir, publication->planes[i].name, &err) != PMIXFAB_OK)
-            log_error("publish: %s; callers on this host go on with the old snapshot", err.text);
+            log_error("publish: %s; callers on this host keep the old snapshot", err.text);
     }
     publication->set = NULL;
     served_swap(publisher->served, set);

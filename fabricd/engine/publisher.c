@@ -66,7 +66,9 @@ static uint64_t newest_in_rundir(const struct publisher *publisher)
     uint64_t seen = rundir_newest(publisher->config->rundir);
     if (seen < STORE_MAX_GENERATION)
         return seen;
-    log_warning("run directory: there is a snapshot of generation %" PRIu64 ", which cannot be", seen);
+    log_warning("run directory: ignored a snapshot of generation %" PRIu64
+                ": no generation can have this number",
+                seen);
     return 0;
 }
 
@@ -85,7 +87,7 @@ static void explain_gone(const struct publisher *publisher, const struct store_m
         gone->why, sizeof(gone->why), "%s%s%s%s",
         publisher->generation == 0 ? "the store is empty" : "the store is older",
         marks->newest > gone->above
-            ? ": it had all of them, so its log (-wal) was lost or cut, or another file was put in its place"
+            ? ": it had all of them, so its log (-wal) was lost or truncated, or another file replaced it"
             : "",
         snapshots, backup);
 }
@@ -114,7 +116,7 @@ static int look_for_gone(struct publisher *publisher, struct fab_err *err)
                   publisher->config->store, gone.above + 1, gone.newest, gone.why);
         snprintf(publisher->stale_why, sizeof(publisher->stale_why),
                  "generations %" PRIu64 " to %" PRIu64
-                 " are not in the store, and no sweep was good since: %s",
+                 " are not in the store, and no sweep has succeeded since: %s",
                  gone.above + 1, gone.newest, gone.why);
         rc = store_gone_add(publisher->store, &gone, err);
     }
@@ -187,7 +189,7 @@ static int renumber(struct publisher *publisher, struct store_plane *known, uint
                                                 .what = (char *)"store",
                                                 .before = before,
                                                 .after = after,
-                                                .why = "an older store took the place of a newer one",
+                                                .why = "an older store replaced a newer one",
                                                 .subjects = ""};
         log_warning("store: readers may have seen generations up to %" PRIu64
                     ", the store's newest is %" PRIu64 ": it is served as generation %" PRIu64,
@@ -196,10 +198,9 @@ static int renumber(struct publisher *publisher, struct store_plane *known, uint
     if (zero != NULL) {
         zero->index = zero[n - 1].index + 1;
         zero->was_zero = true;
-        log_warning(
-            "store: plane %s was number 0, which is what a library sends that fills nothing in: it is "
-            "number %u from now on",
-            zero->name, zero->index);
+        log_warning("store: plane %s had number 0, which libraries send for a value that is not set: it has "
+                    "number %u from now on",
+                    zero->name, zero->index);
         snprintf(name, sizeof(name), "plane %s", zero->name);
         snprintf(number, sizeof(number), "number %u", zero->index);
         changes[diff.n++] = (struct fab_change){.kind = FAB_CHANGE_OTHER,
@@ -235,10 +236,11 @@ static int inherit(struct publisher *publisher, struct served_set **out, struct 
     }
     publisher->inherited = true;
     if (publisher->stale_why[0] == '\0')
-        snprintf(publisher->stale_why, sizeof(publisher->stale_why),
-                 "the store is empty, and no sweep was good since: the run directory's snapshots are served");
+        snprintf(
+            publisher->stale_why, sizeof(publisher->stale_why),
+            "the store is empty, and no sweep has succeeded since: the run directory's snapshots are served");
     if (!reads)
-        log_warning("store %s: it is empty: the run directory's snapshots are served until a sweep is good",
+        log_warning("store %s: it is empty: the run directory's snapshots are served until a sweep succeeds",
                     publisher->config->store);
     *out = set;
     return PMIXFAB_OK;
@@ -306,10 +308,9 @@ static int load_served(struct publisher *publisher, struct fab_err *err)
         rundir_clean(publisher->config->rundir, set);
         rundir_end(publisher->config->rundir);
         if (rundir_put(publisher->config->rundir, set, &why) != PMIXFAB_OK)
-            log_error(
-                "run directory: %s: it is tried again at each sweep; readers of the directory and PMIx tools "
-                "lack what is not there",
-                why.text);
+            log_error("run directory: %s: fabricd tries again at each sweep; readers of the directory and "
+                      "PMIx tools lack the missing snapshots",
+                      why.text);
     }
     served_swap(publisher->served, set);
 cleanup:

@@ -98,7 +98,7 @@ static int read_published(struct publisher *publisher, const char *host, struct 
     if (rc == PMIXFAB_ERR_NOMEM)
         return no_memory(err);
     if (rc != PMIXFAB_OK)
-        log_warning("store: what was published of %s cannot be compared: %s", host, why.text);
+        log_warning("store: cannot compare the published report of %s: %s", host, why.text);
     return PMIXFAB_OK;
 }
 

@@ -47,7 +47,7 @@ const char *scheduler_busy(const struct scheduler *d)
     const bool reports = d->reports_due && publish_can_without_sweep(d->publisher);
     return d->round || d->pending_round            ? "a sweep"
            : d->publication != NULL                ? "a publication"
-           : monitoring_is_due(d)                  ? "a sweep of what light sweeps found"
+           : monitoring_is_due(d)                  ? "a sweep of dirty switches"
            : reports || host_reports_due(d->nodes) ? "the publication of reports"
            : d->host_scan != NULL                  ? "a host scan"
            : d->counter_jobs != NULL               ? "a reading of counters"
@@ -265,9 +265,9 @@ bool round_repair_rundir(struct scheduler *d)
     if (rc == PMIXFAB_OK)
         pmix_server_repair(d->pmix);
     if (rc == PMIXFAB_OK)
-        log_warning("run directory: %s was removed, made anew", d->config->rundir);
+        log_warning("run directory: %s was removed: created again", d->config->rundir);
     else
-        log_error("run directory: it was removed, and cannot be made anew: %s", err.text);
+        log_error("run directory: it was removed and cannot be created again: %s", err.text);
     return true;
 }
 
@@ -294,7 +294,7 @@ static void round_start(struct scheduler *d, bool part)
     d->part = part;
     d->why_full.text[0] = '\0';
     if (d->scope_asked && !part)
-        snprintf(d->why_full.text, sizeof(d->why_full.text), "that was due");
+        snprintf(d->why_full.text, sizeof(d->why_full.text), "a full sweep was due");
     d->scope_asked = false;
     d->accept_partial = !part && d->pending_accept;
     if (!part)
@@ -435,7 +435,7 @@ static void take_findings(struct scheduler *d, const struct sweep_findings *repo
         log_warning("sweep: %u port%s up and lead%s nowhere, or did not answer", report->nowhere,
                     report->nowhere == 1 ? " is" : "s are", report->nowhere == 1 ? "s" : "");
     if (report->inactive > 0 && before.inactive != report->inactive)
-        log_warning("sweep: %u cabled port%s not active: does a subnet manager run?", report->inactive,
+        log_warning("sweep: %u cabled port%s not active: check that a subnet manager runs", report->inactive,
                     report->inactive == 1 ? " is" : "s are");
 }
 

@@ -86,7 +86,7 @@ static void find_no_cable(struct look *look)
     const uint32_t n = publisher_inventory(look->d->publisher)->n_nodes;
     if (publisher_sees_no_cable(look->d->publisher))
         add_finding(look, FAB_CHECK_NO_CABLE, fab_about_text(""), "the fabric",
-                    "the sweep sees %u node%s and not one cable", n, n == 1 ? "" : "s");
+                    "the sweep found %u node%s and no cable", n, n == 1 ? "" : "s");
 }
 
 /* Add ports that made the last sweep partial. */
@@ -121,7 +121,7 @@ static void find_suppressed(struct look *look)
         snprintf(guid, sizeof(guid), "0x%016" PRIx64, end.guid);
         add_finding(look, FAB_CHECK_FLAPPING, about,
                     damped_what(damped)[0] != '\0' ? damped_what(damped) : guid,
-                    "it came or went %u times since %s; suppressed until %s", damped->changes,
+                    "came or went %u times since %s; suppressed until %s", damped->changes,
                     time_text(wall + damped->times[0]).text, time_text(wall + damped->until).text);
     }
     if (look->rc == PMIXFAB_OK)
@@ -143,7 +143,7 @@ static void find_managers(struct look *look)
         scheduler_manager_text(look->d, &manager->now, name);
         if (gone)
             add_finding(look, FAB_CHECK_MANAGER_GONE, about, where,
-                        "no subnet manager answers since %s; the last one is %s",
+                        "no subnet manager has answered since %s; the last one was %s",
                         time_text(manager->missed_since).text, name);
         else if (manager_is_another(manager))
             add_finding(look, FAB_CHECK_MANAGER_CHANGED, about, where,
@@ -194,7 +194,7 @@ static void find_old_captures(struct look *look)
         if (probe == NULL || !probe->file || path == NULL || stat(path, &status) != 0 ||
             clock_now(CLOCK_REALTIME) / SECOND - status.st_mtim.tv_sec <= (int64_t)config->capture_seconds)
             continue;
-        add_finding(look, FAB_CHECK_OLD_CAPTURE, fab_about_text(path), path, "it was written at %s",
+        add_finding(look, FAB_CHECK_OLD_CAPTURE, fab_about_text(path), path, "written at %s",
                     time_text(status.st_mtim.tv_sec * SECOND).text);
     }
 }

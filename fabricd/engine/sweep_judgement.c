@@ -56,8 +56,8 @@ static int compare_name(struct swept_fabric *sweep, uint64_t guid, const char *w
 static int compare_cut(struct swept_fabric *sweep)
 {
     struct damping *damping = sweep->publisher->damping;
-    static const char *const words[] = {"down", "there",
-                                        "the cable is seen, and served as pulled: it is suppressed"};
+    static const char *const words[] = {
+        "down", "there", "the sweep sees the cable; it is served as pulled because it is suppressed"};
     const struct fab_inventory *inv = &sweep->inv;
     if (sweep->comparison == NULL)
         return PMIXFAB_OK;
@@ -73,8 +73,8 @@ static int compare_cut(struct swept_fabric *sweep)
 static const char *const *words_for(const struct swept_fabric *sweep, uint64_t guid, unsigned num)
 {
     static const char *const unseen[] = {"missing", "not seen", "no sweep sees it; its place is kept"};
-    static const char *const cut[] = {"missing", "there",
-                                      "it is seen, and served as missing: what leads to it is suppressed"};
+    static const char *const cut[] = {
+        "missing", "there", "the sweep sees it; it is served as missing because its cables are suppressed"};
     const struct fab_inventory *uncut = &sweep->comparison->uncut;
     const uint32_t node = fab_inventory_find(uncut, guid);
     const uint32_t port = node == FAB_NONE || num == 0 ? FAB_NONE : fab_inventory_port(uncut, node, num);
@@ -137,7 +137,8 @@ static void on_late_name(const struct fab_node *node, const char *what, const ch
         return;
     }
     if (sweep->comparison == NULL)
-        log_warning("names: %s %s; its host is not known until it names it, or reports it anew", what, text);
+        log_warning("names: %s %s; its host is unknown until its description or a new report names it", what,
+                    text);
     if (FAB_ARRAY_ROOM(&elsewhere->guids, &elsewhere->room, elsewhere->n + 1))
         elsewhere->guids[elsewhere->n++] = node->guid;
     else
@@ -230,9 +231,8 @@ static int compute_diff(const struct fab_inventory *before, const struct fab_inv
                         struct fab_diff *diff, struct fab_err *err)
 {
     int rc = fab_diff_compute(before, after, diff);
-    return rc == PMIXFAB_OK
-               ? rc
-               : fab_fail(err, rc, "the difference cannot be computed: %s", pmixfab_strerror(rc));
+    return rc == PMIXFAB_OK ? rc
+                            : fab_fail(err, rc, "cannot compute the difference: %s", pmixfab_strerror(rc));
 }
 
 /* Count hosts, devices, switches and links that are published as present and are not in this inventory;
@@ -272,18 +272,16 @@ int sweep_judge(const struct publisher *publisher, const struct fab_inventory *i
     if (rc != PMIXFAB_OK || lost == 0)
         return rc;
     if (report->dangling == 0)
-        return fab_fail(
-            err, PMIXFAB_ERR_PARTIAL,
-            "the sweep sees not one cable: is this host's own cable out? Still serving generation %llu "
-            "(fabricctl refresh --accept-partial takes it as it is)",
-            serving);
+        return fab_fail(err, PMIXFAB_ERR_PARTIAL,
+                        "the sweep found no cable: check this host's own cable; still serving generation "
+                        "%llu (fabricctl refresh --accept-partial accepts the sweep)",
+                        serving);
     list_named(report, named, sizeof(named));
-    return fab_fail(
-        err, PMIXFAB_ERR_PARTIAL,
-        "the sweep is partial: %u port%s nowhere or did not answer (%.220s), and of hosts, devices, "
-        "switches and links %u less are seen; still serving generation %llu (fabricctl refresh "
-        "--accept-partial takes it as it is)",
-        report->dangling, report->dangling == 1 ? " leads" : "s lead", named, lost, serving);
+    return fab_fail(err, PMIXFAB_ERR_PARTIAL,
+                    "the sweep is partial: %u port%s nowhere or did not answer (%.220s), and %u hosts, "
+                    "devices, switches and links are not seen; still serving generation %llu (fabricctl "
+                    "refresh --accept-partial accepts the sweep)",
+                    report->dangling, report->dangling == 1 ? " leads" : "s lead", named, lost, serving);
 }
 
 /* ---- the whole processing -------------------------------------------------------------------------- */
@@ -296,7 +294,7 @@ int sweep_diff(const struct swept_fabric *sweep, bool unmanaged, struct fab_diff
         return rc;
     rc = fab_diff_correlate_with(&publisher->current, &sweep->inv, &publisher->absent.lost, diff);
     if (rc != PMIXFAB_OK)
-        return fab_fail(err, rc, "the difference cannot be understood: %s", pmixfab_strerror(rc));
+        return fab_fail(err, rc, "cannot interpret the difference: %s", pmixfab_strerror(rc));
     publish_stamp(diff, sweep->seen, publisher_seen_last(publisher));
     retention_correct_seen(publisher, diff);
     if (unmanaged)

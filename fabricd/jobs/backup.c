@@ -104,7 +104,7 @@ static void backup_end(struct backup *b)
     if (b->order.restore != 0)
         close(b->order.restore);
     if (b->code == PMIXFAB_OK && b->order.verify) {
-        log_info("store: the history is as it was published: %llu generations compared",
+        log_info("store: the history matches its digests: %llu generations compared",
                  (unsigned long long)b->checked.checked);
     } else if (b->code == PMIXFAB_OK && b->order.restore != 0) {
         log_info("restore: %s: %llu bytes, checked", b->file, (unsigned long long)b->bytes);
@@ -153,11 +153,10 @@ static int backup_check_target(const struct backup *b, bool force, struct fab_er
         return fab_fail(err, PMIXFAB_ERR_CONFLICT, "backup: %s: this is the store itself", b->file);
     if (!force)
         return fab_fail(err, PMIXFAB_ERR_CONFLICT,
-                        "backup: %s: is there already: choose another name, or --force to replace it",
-                        b->file);
+                        "backup: %s: exists already: choose another name, or --force to replace it", b->file);
     if (!S_ISREG(st.st_mode) || !store_is_one(b->file))
         return fab_fail(err, PMIXFAB_ERR_CONFLICT,
-                        "backup: %s: is no backup of fabricd's, and is not replaced: choose another name",
+                        "backup: %s: is not a backup of fabricd, and is not replaced: choose another name",
                         b->file);
     return PMIXFAB_OK;
 }
@@ -178,7 +177,7 @@ int backup_start(struct backup *b, const struct backup_order *order, struct fab_
                         "backup: %.200s: give the whole path: the daemon may be in another folder",
                         order->file);
     if (b->running != NULL)
-        return fab_fail(err, PMIXFAB_ERR_BUSY, "backup: one to %s is under way: wait for its end", b->file);
+        return fab_fail(err, PMIXFAB_ERR_BUSY, "backup: one to %s is running: wait for its end", b->file);
     if (snprintf(b->part, sizeof(b->part), "%s.part", order->file) >= (int)sizeof(b->part))
         return fab_fail(err, PMIXFAB_ERR_RANGE, "backup: %.200s...: the path is too long", order->file);
     snprintf(b->file, sizeof(b->file), "%.*s", (int)sizeof(b->file) - 1, order->file);
@@ -197,7 +196,7 @@ int backup_start(struct backup *b, const struct backup_order *order, struct fab_
     atomic_store(&b->stop, false);
     b->running = work_run(b->base, backup_run, backup_on_done, b);
     return b->running != NULL ? PMIXFAB_OK
-                              : fab_fail(err, PMIXFAB_ERR_NOMEM, "backup: no thread can be started");
+                              : fab_fail(err, PMIXFAB_ERR_NOMEM, "backup: cannot start a thread");
 }
 
 const struct store_history_checked *backup_verified(const struct backup *backup)

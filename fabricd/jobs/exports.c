@@ -130,7 +130,7 @@ static void export_end(struct exports *x, const struct fab_err *err)
     } else {
         e->failures++;
         e->err = *err;
-        log_error("%s; tried again in %lld s", err->text, (long long)export_pause(x, e));
+        log_error("%s; next attempt in %lld s", err->text, (long long)export_pause(x, e));
     }
     exports_go_on(x);
 }
@@ -177,7 +177,7 @@ static void export_on_written(struct child_result *result, void *arg)
     e->exported = clock_now(CLOCK_REALTIME);
     if (!same) {
         e->changed = e->exported;
-        log_info("export %s: generation %llu says something new", e->name, (unsigned long long)e->tried);
+        log_info("export %s: changed by generation %llu", e->name, (unsigned long long)e->tried);
     }
     if (e->command.n == 0 || export_is_told(e))
         export_end(x, NULL);
@@ -348,7 +348,7 @@ int exports_new(struct event_base *base, const struct config *config, struct cou
     if (rc != PMIXFAB_OK)
         return fab_fail(err, rc, "exports: %s", pmixfab_strerror(rc));
     if (mkdir(config->export_folder, 0755) != 0 && errno != EEXIST) /* the exports will fail and report it */
-        log_error("exports: folder %s: cannot be made: %s", config->export_folder, strerror(errno));
+        log_error("exports: folder %s: cannot be created: %s", config->export_folder, strerror(errno));
     return PMIXFAB_OK;
 }
 

@@ -56,9 +56,8 @@ static bool trim_is_clock_trusted(struct trim *trim, int64_t published)
     bool believed =
         clock_trusted(&trim->clock, clock_now(CLOCK_REALTIME), clock_now(CLOCK_BOOTTIME), published);
     if (!believed && !trim->doubted)
-        log_warning(
-            "history: the clock may be wrong, it was set or is far from what it was: nothing goes for its "
-            "age until it has gone on for a day");
+        log_warning("history: the clock may be wrong, since it was set or has jumped: no change is removed "
+                    "for its age until the clock has run for a day");
     trim->doubted = !believed;
     return believed;
 }
@@ -111,7 +110,7 @@ static void trim_on_timeout(void *arg)
     log_debug("history: a step of %.1f ms%s", (double)(clock_now(CLOCK_MONOTONIC) - start) / 1e3,
               more ? "" : ", the last");
     if (rc != PMIXFAB_OK)
-        log_warning("history: it is not kept within its bounds: %s", err.text);
+        log_warning("history: cannot be trimmed to its bounds: %s", err.text);
     else if (more)
         timer_after(trim->timer, NEXT_MS);
 }
@@ -137,7 +136,7 @@ static void trim_on_quiet(void *arg)
     else if (rc != PMIXFAB_OK && rc != trim->folded)
         log_error("%s", err.text);
     else if (rc == PMIXFAB_OK)
-        log_debug("store: its log is folded into it");
+        log_debug("store: its log was folded into it");
     if (rc != PMIXFAB_ERR_BUSY)
         trim->folded = rc;
 }

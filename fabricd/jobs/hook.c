@@ -72,7 +72,7 @@ static char *make_input(const struct hooks *hooks, const struct waiting *waiting
     if (news != NULL)
         text = json_dumps(news, JSON_COMPACT);
     if (text == NULL)
-        log_error("hook: generation %llu is not told: %s", (unsigned long long)generation, err.text);
+        log_error("hook: not run for generation %llu: %s", (unsigned long long)generation, err.text);
     json_decref(news);
     json_decref(changes);
     return text;
@@ -180,13 +180,13 @@ static void hooks_append(struct hooks *hooks, const struct hook_news *news)
 {
     struct waiting *waiting = waiting_new(news);
     if (waiting == NULL) {
-        log_error("hook: generation %llu is not told: out of memory", (unsigned long long)news->generation);
+        log_error("hook: not run for generation %llu: out of memory", (unsigned long long)news->generation);
         return;
     }
     if (hooks->n == HOOK_WAITING) {
         struct waiting *oldest = hooks->queue;
-        log_error("hook: generation %llu is not told: %d wait already, and the hook is slower than the "
-                  "fabric changes",
+        log_error("hook: not run for generation %llu: %d are waiting already, since the hook is slower than "
+                  "the fabric changes",
                   (unsigned long long)oldest->generation, HOOK_WAITING);
         count(hooks->counts, COUNT_HOOKS_DROPPED);
         DL_DELETE(hooks->queue, oldest);

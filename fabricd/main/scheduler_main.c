@@ -81,7 +81,7 @@ static void on_room(void *arg)
 {
     struct role *role = arg;
     if (store_no_room(role->config->store, false) == 0) {
-        log_warning("store %s: there is room again: beginning anew", role->config->store);
+        log_warning("store %s: there is room again: restarting", role->config->store);
         role->again = true;
         event_base_loopbreak(role->loop.base);
         return;
@@ -171,7 +171,7 @@ static void start_nodes(struct role *role)
         rc = channel_server_start(d->channel, &calls, d->config, publisher_served(d->publisher), d->counts,
                                   &err);
     if (rc != PMIXFAB_OK)
-        log_error("nodes cannot deliver what they report: %s", err.text);
+        log_error("nodes cannot deliver reports: %s", err.text);
 }
 
 static bool is_publishing(void *arg)
@@ -196,7 +196,7 @@ static int scheduler_start_core(struct role *role, struct fab_err *err)
     rc = loop_new(&role->loop);
     d->base = role->loop.base;
     if (rc != PMIXFAB_OK || scheduler_new_events(d) != PMIXFAB_OK)
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "the event loop cannot be made");
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "cannot create the event loop");
     struct store *store = publisher_store(d->publisher);
     rc = findings_new(d->config, store, &d->findings, err);
     if (rc != PMIXFAB_OK)
@@ -289,14 +289,14 @@ static void finish_restore(const struct config *config, int answer_fd)
     struct fab_err err = {""};
     int rc = store_restore_copied(config->store, kept, sizeof(kept), &err);
     if (rc == PMIXFAB_OK)
-        log_warning("store: %s is restored; what it was is kept as %s", config->store, kept);
+        log_warning("store: %s is restored; the old store is kept as %s", config->store, kept);
     else
         log_error("%s", err.text);
     json_t *answer = rc == PMIXFAB_OK
                          ? json_pack("{s:b, s:s}", "ok", 1, "kept", kept)
                          : json_pack("{s:b, s:i, s:s}", "ok", 0, "error", rc, "message", err.text);
     if (json_dumpfd(answer, answer_fd, JSON_COMPACT) != 0 || write(answer_fd, "\n", 1) != 1)
-        log_debug("whoever asked for the restore is gone");
+        log_debug("restore: the caller has disconnected");
     json_decref(answer);
     close(answer_fd);
 }
@@ -390,7 +390,7 @@ int scheduler_run(struct config *config)
     int rc = scheduler_end(role, &again);
     if (again) {
         process_again();
-        log_error("fabricd cannot begin anew: start it again");
+        log_error("fabricd cannot restart itself: start it again");
         return 1;
     }
     return rc == PMIXFAB_OK ? 0 : 1;

@@ -75,7 +75,7 @@ static int keep_newest(struct deliverer *d, const char *host, void *bytes, size_
     HASH_FIND_STR(d->hosts, host, waiting);
     size_t others = d->bytes - (waiting == NULL ? 0 : waiting->size);
     if ((waiting == NULL && HASH_COUNT(d->hosts) >= d->max_hosts) || size > d->max_bytes - others)
-        return fab_fail(err, PMIXFAB_ERR_RANGE, "%s: too much waits for fabricd already", host);
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "%s: too many inventories are waiting for fabricd", host);
     if (waiting == NULL) {
         waiting = calloc(1, sizeof(*waiting));
         if (waiting == NULL)
@@ -104,8 +104,7 @@ static void take_inventory(struct deliverer *d, struct evbuffer *in, size_t size
         rc = fab_delivery_decode(bytes, size, &delivery, &err);
     }
     if (rc == PMIXFAB_OK && delivery.base != 0)
-        rc = fab_fail(&err, PMIXFAB_ERR_CONFLICT, "%s: a change, and not what the host has as a whole",
-                      delivery.host);
+        rc = fab_fail(&err, PMIXFAB_ERR_CONFLICT, "%s: a delta, not a full inventory", delivery.host);
     if (rc == PMIXFAB_OK)
         rc = keep_newest(d, delivery.host, bytes, size, &err);
     if (rc == PMIXFAB_OK)
@@ -131,7 +130,7 @@ static void tell_outcome(struct deliverer *d, enum outcome outcome, const char *
     else if (outcome == LATER && !d->told)
         log_info("inventory of %s waits: %s", host, why);
     else if (outcome == TAKEN && d->told)
-        log_info("inventory of %s taken by fabricd", host);
+        log_info("inventory of %s accepted by fabricd", host);
     d->told = outcome == LATER;
 }
 
@@ -172,7 +171,7 @@ static void read_answer(struct deliverer *d, const char *line, size_t len)
     int code = error == NULL ? PMIXFAB_ERR_IO : (int)json_integer_value(error);
     if (!json_is_object(answer) || (ok != NULL && !json_is_boolean(ok)) ||
         (error != NULL && !json_is_integer(error)) || (message != NULL && !json_is_string(message)))
-        fail_attempt(d, "its answer is not understood");
+        fail_attempt(d, "its answer is invalid");
     else if (json_is_true(ok))
         end_attempt(d, TAKEN, "");
     else if (ok != NULL) /* otherwise it is a progress message */
@@ -192,7 +191,7 @@ static void on_line(struct bufferevent *out, void *arg)
         free(line);
     }
     if (d->out == out && evbuffer_get_length(bufferevent_get_input(out)) >= MAX_LINE)
-        fail_attempt(d, "a line of its answer does not end");
+        fail_attempt(d, "a line of its answer is too long");
 }
 
 static void on_lost(struct bufferevent *out, short what, void *arg)
@@ -201,7 +200,7 @@ static void on_lost(struct bufferevent *out, short what, void *arg)
     if ((what & BEV_EVENT_TIMEOUT) != 0)
         fail_attempt(arg, (what & BEV_EVENT_WRITING) != 0 ? "it does not read" : "no answer");
     else if ((what & BEV_EVENT_READING) != 0) /* a reason sent before the close is read first */
-        fail_attempt(arg, "it hung up before it answered");
+        fail_attempt(arg, "it closed the connection before it answered");
 }
 
 /* ---- an attempt --------------------------------------------------------------------------------- */
@@ -212,7 +211,7 @@ static int connect_out(struct deliverer *d, struct fab_err *err)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     /* On a UNIX socket, connect() succeeds or fails at once (EAGAIN: too many connections wait there). */
     if (fd < 0 || connect(fd, (struct sockaddr *)&d->address, sizeof(d->address)) != 0)
-        fab_fail(err, PMIXFAB_ERR_UNREACH, "%s: %s: is fabricd running?", d->address.sun_path,
+        fab_fail(err, PMIXFAB_ERR_UNREACH, "%s: %s: check that fabricd is running", d->address.sun_path,
                  strerror(errno));
     else if ((d->out = bufferevent_socket_new(d->base, fd, BEV_OPT_CLOSE_ON_FREE)) == NULL)
         fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
@@ -336,7 +335,7 @@ int deliver_from(int fd, const char *rundir, unsigned max_hosts, size_t max_byte
     else
         log_error("inventories refused: out of memory");
     if (d.hosts != NULL)
-        log_warning("inventories that fabricd has not taken, dropped: %u", HASH_COUNT(d.hosts));
+        log_warning("inventories dropped, not accepted by fabricd: %u", HASH_COUNT(d.hosts));
     tear_down(&d);
     return ready ? 0 : 1;
 }

@@ -57,9 +57,9 @@ static void node_set_stale(struct node *node, bool stale, const char *reason)
     if (stale && !s->stale)
         s->stale_since = clock_now(CLOCK_REALTIME);
     if (stale && strcmp(s->stale_reason, reason) != 0)
-        log_warning("%s; what was published last is served", reason);
+        log_warning("%s; serving the last published snapshots", reason);
     if (!stale && s->stale)
-        log_info("the scheduler confirms what is served");
+        log_info("the scheduler confirms the served snapshots");
     s->stale = stale;
     if (!stale)
         s->stale_since = 0;
@@ -220,7 +220,7 @@ static void node_on_host_scan(struct host_scan_result *result, void *arg)
     count(node->counts, result->failed > 0 ? COUNT_SCANS_FAILED : COUNT_SCANS);
     log_debug("host scan %llu: %.1f ms, %u of %u probes failed, %u items%s", (unsigned long long)node->number,
               result->milliseconds, result->failed, result->asked, result->report.n_items,
-              found ? ", other than before" : "");
+              found ? ", changed" : "");
     if (before == NULL && result->asked > 0 && result->failed == result->asked) {
         scan_failed(node, PMIXFAB_ERR_IO, result->err.text); /* unknown is not "no devices" */
         return;
@@ -251,9 +251,9 @@ void node_repair_rundir(struct node *node)
     served_set_put(set);
     deliver_state(node->deliver);
     if (rc == PMIXFAB_OK)
-        log_warning("run directory: %s was removed, made anew", node->config->rundir);
+        log_warning("run directory: %s was removed: created again", node->config->rundir);
     else
-        log_error("run directory: it was removed, and cannot be made anew: %s", err.text);
+        log_error("run directory: it was removed and cannot be created again: %s", err.text);
 }
 
 uint32_t node_mend(void *arg)
@@ -290,7 +290,7 @@ static void node_start_host_scan(struct node *node)
 void node_on_device(void *arg)
 {
     struct node *node = arg;
-    log_info("devices: something has changed");
+    log_info("devices: a device has changed");
     node->device_changed = true;
     node_scan_soon(node);
 }

@@ -65,7 +65,7 @@ static void op_refresh(struct connection *connection, json_t *request)
     if (!connection_allowed(connection, "refresh"))
         return;
     connection_wait(connection, node_scan(connection->control->owner));
-    log_info("refresh asked for by uid %u", (unsigned)connection->uid);
+    log_info("refresh requested by uid %u", (unsigned)connection->uid);
     connection_send(connection, json_pack("{s:s}", "progress", "scanning"));
 }
 

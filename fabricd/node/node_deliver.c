@@ -131,8 +131,9 @@ static void upload_acked(struct deliver *d, const struct state_announced *sent)
              sent->unknown != d->keep.unknown)
         try_now(d); /* the report has changed meanwhile */
     else
-        upload_failed(d, PMIXFAB_ERR_CONFLICT,
-                      "the scheduler holds another report of this host: does another node have its name?");
+        upload_failed(
+            d, PMIXFAB_ERR_CONFLICT,
+            "the scheduler holds another report of this host: check that no other node has its name");
 }
 
 bool deliver_may_pass(int code)
@@ -154,13 +155,13 @@ static void upload_on_answer(struct channel_reply *reply, void *cbdata)
         d->status.acked = outcome.held;
     } else if (code == PMIXFAB_OK) {
         code = PMIXFAB_ERR_FOREIGN;
-        reason = "the scheduler's answer is not what a fabricd says";
+        reason = "the scheduler's answer is invalid";
     }
     d->sent.digest = 0;
     if (code == PMIXFAB_OK) {
         upload_acked(d, &sent);
     } else if (code == PMIXFAB_ERR_CONFLICT && d->sent_delta) {
-        log_debug("deliver: the scheduler does not hold what we thought: it gets the whole");
+        log_debug("deliver: the scheduler does not hold the base of the delta: sending the whole report");
         d->acked_digest = 0;
         try_now(d);
     } else if (deliver_may_pass(code)) {
@@ -202,11 +203,11 @@ static void send_report(struct deliver *d)
     char text[200];
     int rc = make_bytes(d, &bytes, &size);
     if (rc != PMIXFAB_OK) {
-        snprintf(text, sizeof(text), "the report cannot be encoded: %s", pmixfab_strerror(rc));
+        snprintf(text, sizeof(text), "cannot encode the report: %s", pmixfab_strerror(rc));
         upload_rejected(d, rc, text);
         return;
     }
-    log_debug("deliver: %s, %zu bytes", d->sent_delta ? "what changed" : "the whole report", size);
+    log_debug("deliver: %s, %zu bytes", d->sent_delta ? "a delta" : "the whole report", size);
     rc = channel_client_ask(d->client, CHANNEL_DELIVER, bytes, size, CHANNEL_MAX_WORDS,
                             d->config->once ? ONCE_MS : DELIVER_MS, upload_on_answer, d);
     if (rc == PMIXFAB_OK)
@@ -250,7 +251,7 @@ void deliver_heard(struct deliver *d, uint64_t acked, bool scan, bool at_once)
     if (!news && !at_once)
         backoff_reset(&d->pause); /* no news for a while */
     if (scan) {
-        log_info("deliver: the scheduler asks for a scan");
+        log_info("deliver: the scheduler requests a scan");
         d->calls.scan(d->calls.cbdata); /* the scan may fail, so a report that the scheduler lacks is sent
                                            below in any case */
     }
@@ -345,7 +346,7 @@ static void load_state(struct deliver *d)
         remember_acked(d);
     if (d->keep.announced.failed != 0) /* the scheduler may have been restarted and lost it */
         d->keep.announced.digest = 0;
-    log_debug("deliver: the report of before the restart is %016llx", (unsigned long long)d->kept);
+    log_debug("deliver: the report from before the restart is %016llx", (unsigned long long)d->kept);
 }
 
 void deliver_status(const struct deliver *d, struct deliver_status *out)

@@ -71,7 +71,7 @@ static int make_parts(struct node *node, struct fab_err *err)
     const struct node_wait_calls wait_calls = {node_acked, node_on_news, node};
     if (loop_new(&node->loop) != PMIXFAB_OK ||
         (node->timer = timer_new(node->loop.base, node_on_timeout, node)) == NULL)
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "the event loop cannot be made");
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "cannot create the event loop");
     int rc = channel_client_new(node->loop.base, node->config, &client_calls, &node->client, err);
     if (rc != PMIXFAB_OK)
         return rc;

@@ -141,7 +141,7 @@ static void mirror_put_in_place(void *arg)
     for (uint32_t i = 0; i < m->n; i++) {
         n_fresh += m->list[i].fresh;
         if (m->list[i].fresh && rundir_commit(rundir, m->list[i].plane.name, &err) != PMIXFAB_OK)
-            log_error("mirror: %s; callers on this host go on with the old snapshot", err.text);
+            log_error("mirror: %s; callers on this host keep the old snapshot", err.text);
     }
     if (rundir_mend(rundir, set, served_is_stale(m->served), NULL, &err) != PMIXFAB_OK)
         log_error("mirror: %s", err.text);
@@ -187,7 +187,7 @@ static struct fetched *first_missing(struct mirror *m)
 static void mirror_fetch_failed(struct mirror *m, const struct fetched *one, const char *why)
 {
     char text[300];
-    snprintf(text, sizeof(text), "plane %s cannot be fetched: %s", one->plane.name, why);
+    snprintf(text, sizeof(text), "cannot fetch plane %s: %s", one->plane.name, why);
     give_up(m, PMIXFAB_ERR_IO, text);
 }
 
@@ -203,7 +203,7 @@ static void take_bytes(struct mirror *m, struct fetched *one, void *bytes, size_
     if (plane->info.generation == one->plane.generation &&
         (plane->info.index != one->plane.index || strcmp(plane->info.name, one->plane.name) != 0)) {
         served_plane_put(plane);
-        mirror_fetch_failed(m, one, "the answer is another plane");
+        mirror_fetch_failed(m, one, "the answer contains another plane");
         return;
     }
     if (plane->info.generation != one->plane.generation) {

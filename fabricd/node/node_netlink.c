@@ -214,9 +214,9 @@ static bool listen_to(struct event_base *base, struct devices *d, int fd, watch_
                       const char *what)
 {
     if (fd < 0) {
-        log_warning("devices: the kernel does not tell of changes of %s: %s; they are noticed by looking in "
-                    "turn only",
-                    what, strerror(errno));
+        log_warning(
+            "devices: no kernel events of %s: %s; their changes are noticed at the next host scan only", what,
+            strerror(errno));
         return true;
     }
     *out = watch_new(base, fd, WATCH_READ, fn, d);

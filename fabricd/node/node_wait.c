@@ -40,7 +40,7 @@ static void wait_take(struct node_wait *w, const struct channel_news *news)
 /* Drop the connection to a scheduler that has not proven itself for so long. */
 static void wait_failed(struct node_wait *w, const char *reason)
 {
-    log_debug("wait: no news of the scheduler: %s", reason);
+    log_debug("wait: no news from the scheduler: %s", reason);
     if (!w->connected)
         return;
     if (clock_now(CLOCK_MONOTONIC) - w->heard >= WAIT_MS * INT64_C(1000))
@@ -57,7 +57,7 @@ static void wait_on_news(struct channel_reply *reply, void *cbdata)
     if (reply->code != PMIXFAB_OK)
         wait_failed(w, reply->reason);
     else if (channel_get_news(reply->body, reply->size, &news) != PMIXFAB_OK)
-        wait_failed(w, "they are not what a fabricd says");
+        wait_failed(w, "they are invalid");
     else
         wait_take(w, &news);
     free(news.planes);

@@ -90,7 +90,7 @@ void control_op_backup(struct connection *connection, json_t *request)
                                        .done = on_done,
                                        .cbdata = waiting};
     if (waiting_begin(waiting, connection, &order))
-        log_info("backup to %s asked for by uid %u", file, (unsigned)connection->uid);
+        log_info("backup to %s requested by uid %u", file, (unsigned)connection->uid);
 }
 
 /* ---- comparison of the history with its digests ---- */
@@ -172,13 +172,13 @@ static void restore_on_copied(int code, const char *message, uint64_t bytes, voi
     int answer = fcntl(bufferevent_getfd(r->pending.connection->bev), F_DUPFD_CLOEXEC, 3);
     if (code != PMIXFAB_OK || answer < 0) {
         restore_refuse(r, code != PMIXFAB_OK ? code : PMIXFAB_ERR_IO,
-                       code != PMIXFAB_OK ? message : "restore: there is no descriptor left: try again");
+                       code != PMIXFAB_OK ? message : "restore: no descriptor is left: try again");
         if (answer >= 0)
             close(answer);
         return;
     }
     r->parts->restored = answer;
-    log_warning("restore: %s takes the place of the store: beginning anew", r->file);
+    log_warning("restore: %s replaces the store: restarting", r->file);
     event_base_loopbreak(r->parts->base);
 }
 
@@ -221,7 +221,7 @@ void control_op_restore(struct connection *connection, json_t *request)
         return;
     }
     if (status.sweeping) {
-        connection_fail(connection, PMIXFAB_ERR_BUSY, "restore: a sweep is under way: try again after it");
+        connection_fail(connection, PMIXFAB_ERR_BUSY, "restore: a sweep is running: try again after it");
         return;
     }
     struct restoring *r = file == NULL ? NULL : calloc(1, sizeof(*r));
@@ -236,6 +236,6 @@ void control_op_restore(struct connection *connection, json_t *request)
     r->parts = parts;
     r->pending.gone = restore_on_caller_gone;
     snprintf(r->file, sizeof(r->file), "%.*s", (int)sizeof(r->file) - 1, file);
-    log_info("restore of %s asked for by uid %u", r->file, (unsigned)connection->uid);
+    log_info("restore of %s requested by uid %u", r->file, (unsigned)connection->uid);
     connection_later(connection, &r->pending);
 }

@@ -146,6 +146,6 @@ void control_op_ack(struct connection *connection, json_t *request)
     }
     log_info("%zu finding%s %s by uid %u: %.80s", json_array_size(list),
              json_array_size(list) == 1 ? "" : "s",
-             ack.cancel ? "no longer acknowledged, said" : "acknowledged", ack.uid, ack.which);
+             ack.cancel ? "no longer acknowledged, requested" : "acknowledged", ack.uid, ack.which);
     answer_findings(connection, list, check_place(parts->findings, at), NULL);
 }

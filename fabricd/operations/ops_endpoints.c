@@ -61,14 +61,15 @@ static int hand_over_to_caller(struct connection *connection, const struct endpo
     const bool has = json_array_size(had) > 0;
     json_decref(had);
     if (caller_is_gone(connection))
-        return fab_fail(err, PMIXFAB_ERR_UNREACH, "endpoints: the caller is gone");
+        return fab_fail(err, PMIXFAB_ERR_UNREACH, "endpoints: the caller has disconnected");
     int rc = endpoints_take(endpoints, wanted, err);
     if (rc != PMIXFAB_OK || has || !caller_is_gone(connection))
         return rc;
-    log_debug("endpoints: process %d hung up while it was given some: they are free", (int)wanted->pid);
+    log_debug("endpoints: process %d disconnected before it got its endpoints: they are freed",
+              (int)wanted->pid);
     if (endpoints_give_back(endpoints, wanted->pid, wanted->uid, wanted->job, err) != PMIXFAB_OK)
         log_warning("%s", err->text); /* they stay until the end of the starter */
-    return fab_fail(err, PMIXFAB_ERR_UNREACH, "endpoints: the caller is gone");
+    return fab_fail(err, PMIXFAB_ERR_UNREACH, "endpoints: the caller has disconnected");
 }
 
 static void endpoints_hand_over(struct connection *connection, json_t *request, const char *job)
@@ -93,7 +94,7 @@ static void endpoints_free_of(struct connection *connection, pid_t pid, uid_t ui
     if (connection_failed(connection, rc, &err))
         return;
     if (uid == ENDPOINTS_ANY_USER)
-        log_info("endpoints of job %s of process %d are freed, asked for by uid %u", job, (int)pid,
+        log_info("endpoints of job %s of process %d are freed, requested by uid %u", job, (int)pid,
                  (unsigned)connection->uid);
     connection_send(connection, json_pack("{s:b}", "ok", 1));
 }

@@ -207,8 +207,7 @@ static bool check_way(struct connection *connection, uint64_t from, uint64_t to,
     uint64_t trimmed;
     if (to > newest || from > to) {
         connection_fail(connection, PMIXFAB_ERR_NOTFOUND,
-                        "diff: there is no way from generation %llu to %llu: the "
-                        "newest is %llu",
+                        "diff: not possible from generation %llu to %llu: the newest is %llu",
                         (unsigned long long)from, (unsigned long long)to, (unsigned long long)newest);
         return false;
     }
@@ -217,8 +216,8 @@ static bool check_way(struct connection *connection, uint64_t from, uint64_t to,
     if (from >= trimmed || from == to)
         return true;
     connection_fail(connection, PMIXFAB_ERR_NOTFOUND,
-                    "diff: from generation %llu: trimmed: older than generation %llu there is no history "
-                    "any more (fabricd.conf(5), [history])",
+                    "diff: from generation %llu: trimmed: the history begins with generation %llu "
+                    "(fabricd.conf(5), [history])",
                     (unsigned long long)from, (unsigned long long)trimmed + 1);
     return false;
 }

@@ -59,9 +59,8 @@ static json_t *remarks_of(const struct publisher *publisher, const struct node_r
         json_array_append_new(remarks, json_string(line));
     fab_sources_text(node->failed, failed, sizeof(failed));
     if (node->failed != 0)
-        json_array_append_new(remarks,
-                              json_sprintf("%s: probes that failed there: %s; what they said before stands",
-                                           node->report.host, failed));
+        json_array_append_new(remarks, json_sprintf("%s: failed probes: %s; their earlier data is kept",
+                                                    node->report.host, failed));
     return remarks;
 }
 
@@ -115,7 +114,7 @@ static int choose_forgotten(const struct ops_parts *parts, const char *host, str
     else if (reports.exact && (two || swept.several))
         out->swept = NULL;
     else if (two || swept.several || reports.several)
-        return fab_fail(err, PMIXFAB_ERR_CONFLICT, "forget: %s can be several hosts: give the whole name",
+        return fab_fail(err, PMIXFAB_ERR_CONFLICT, "forget: %s matches several hosts: give the whole name",
                         host);
     return PMIXFAB_OK;
 }
@@ -145,7 +144,7 @@ void control_op_forget(struct connection *connection, json_t *request)
         rc = fab_fail(&err, PMIXFAB_ERR_CONFLICT, "forget: %s is a switch that the last sweep saw", host);
     else if (rc == PMIXFAB_ERR_NOTFOUND && there)
         rc = fab_fail(&err, PMIXFAB_ERR_CONFLICT,
-                      "forget: %s is there: the last sweep saw it, and it reports nothing", host);
+                      "forget: %s is present: the last sweep saw it, and it has no report", host);
     if (forgot != PMIXFAB_OK)
         rc = forgot;
     if (rc != PMIXFAB_OK && retired + lost == 0) {
@@ -153,11 +152,13 @@ void control_op_forget(struct connection *connection, json_t *request)
         return;
     }
     if (rc == PMIXFAB_OK)
-        log_info("the report of %s is forgotten, asked for by uid %u", host, (unsigned)connection->uid);
+        log_info("the report of %s is forgotten, requested by uid %u", host, (unsigned)connection->uid);
     if (retired > 0)
-        log_info("what is missing of %s is retired, asked for by uid %u", host, (unsigned)connection->uid);
+        log_info("the missing devices of %s are retired, requested by uid %u", host,
+                 (unsigned)connection->uid);
     if (lost > 0)
-        log_info("what is lost of %s is forgotten, asked for by uid %u", host, (unsigned)connection->uid);
+        log_info("the lost devices of %s are forgotten, requested by uid %u", host,
+                 (unsigned)connection->uid);
     connection_send(connection, json_pack("{s:b, s:I, s:I}", "ok", 1, "retired", (json_int_t)retired, "lost",
                                           (json_int_t)lost));
 }
@@ -183,8 +184,8 @@ void control_op_deliver(struct connection *connection, json_t *request)
     size_t size = 0;
     if (!connection_may_deliver(connection)) {
         connection_fail(connection, PMIXFAB_ERR_PERM,
-                        "deliver: uid %u may not do that: it is for root, the daemon's user, the user of the "
-                        "nodes and the configured admins",
+                        "deliver: uid %u may not do that: only root, the daemon's user, the user of the "
+                        "nodes and the configured admins may",
                         (unsigned)connection->uid);
         return;
     }
@@ -283,7 +284,7 @@ void control_refresh_node(struct connection *connection, const char *host, bool 
     }
     channel_server_scan(parts->channel, known != NULL ? known : host);
     if (known == NULL) {
-        sweep_now(connection, accept_partial, "the host does not report: only the fabric is asked");
+        sweep_now(connection, accept_partial, "the host sends no reports: sweeping the fabric only");
         return;
     }
     struct scan_asking *asking = calloc(1, sizeof(*asking));
@@ -299,5 +300,5 @@ void control_refresh_node(struct connection *connection, const char *host, bool 
     DL_APPEND(parts->asking, asking);
     timer_after(asking->limit, NODE_MS);
     connection_later(connection, &asking->pending);
-    connection_progress(connection, "the host is asked to look");
+    connection_progress(connection, "the host scans its devices");
 }

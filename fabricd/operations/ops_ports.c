@@ -175,7 +175,7 @@ void control_op_counters(struct connection *connection, json_t *request)
             send_all_ports(connection, request, json_is_true(json_object_get(request, "errors")));
         else
             connection_fail(connection, PMIXFAB_ERR_UNSUPPORTED,
-                            "counters: no probe that is configured can read any: ibnetdisc can");
+                            "counters: no configured probe can read counters: configure ibnetdisc");
         return;
     }
     if (name == NULL || json_is_null(name)) {

@@ -61,10 +61,10 @@ void control_op_refresh(struct connection *connection, json_t *request)
     uint32_t released = request_release_damping(connection, request, sw != NULL ? sw : host, waits);
     if (sw != NULL && released == 0 && !publisher_has_switch(parts->publisher, sw)) {
         connection_fail(connection, PMIXFAB_ERR_NOTFOUND,
-                        "refresh: no switch %s: `fabricctl switches` shows those that there are", sw);
+                        "refresh: no switch %s: `fabricctl switches` lists them", sw);
         return;
     }
-    log_info("refresh%s%s asked for by uid %u%s", sw != NULL ? " of " : "", sw != NULL ? sw : "",
+    log_info("refresh%s%s requested by uid %u%s", sw != NULL ? " of " : "", sw != NULL ? sw : "",
              (unsigned)connection->uid, accept ? ", partial answers accepted" : "");
     if (host != NULL && waits) {
         control_refresh_node(connection, host, accept);
@@ -81,9 +81,9 @@ void control_op_refresh(struct connection *connection, json_t *request)
         return;
     }
     connection_wait(connection, number);
-    connection_send(connection,
-                    part ? json_pack("{s:s++}", "progress", "sweeping ", sw, " and what hangs on it")
-                         : json_pack("{s:s}", "progress", "sweeping"));
+    connection_send(connection, part
+                                    ? json_pack("{s:s++}", "progress", "sweeping ", sw, " and its neighbours")
+                                    : json_pack("{s:s}", "progress", "sweeping"));
 }
 
 /* ---- expect --------------------------------------------------------------------------------------- */
@@ -133,7 +133,7 @@ static void ops_plan_maintenance(struct connection *connection, json_t *request,
     if (connection_failed(connection, rc, &err))
         return;
     log_info("a swap of %s is %s by uid %u", name,
-             json_is_true(json_object_get(request, "cancel")) ? "not expected any more, said" : "announced",
+             json_is_true(json_object_get(request, "cancel")) ? "cancelled" : "announced",
              (unsigned)connection->uid);
     answer_expected(connection, name);
 }
@@ -148,7 +148,7 @@ void control_op_expect(struct connection *connection, json_t *request)
     if (!changes)
         answer_expected(connection, name);
     else if (name == NULL)
-        connection_fail(connection, PMIXFAB_ERR_SYNTAX, "expect: no name: say which host or switch");
+        connection_fail(connection, PMIXFAB_ERR_SYNTAX, "expect: no name: give a host or switch");
     else if (connection_allowed(connection, "expect"))
         ops_plan_maintenance(connection, request, name);
 }

@@ -175,10 +175,10 @@ void control_op_verify(struct connection *connection, json_t *request)
     if (!sweep_wanted(parts->config) || publisher_generation(parts->publisher) == 0) {
         connection_fail(connection, PMIXFAB_ERR_NOTFOUND, "verify: %s",
                         sweep_wanted(parts->config) ? "nothing was published yet: see fabricctl status"
-                                                    : "no probe of the fabric is configured: nothing sweeps");
+                                                    : "no probe of the fabric is configured");
         return;
     }
-    log_info("verify asked for by uid %u", (unsigned)connection->uid);
+    log_info("verify requested by uid %u", (unsigned)connection->uid);
     struct verify_asking *asking = calloc(1, sizeof(*asking));
     if (asking == NULL) {
         connection_fail(connection, PMIXFAB_ERR_NOMEM, "verify: out of memory");

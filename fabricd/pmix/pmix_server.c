@@ -144,7 +144,7 @@ static void server_write_uri(struct pmix_server *server)
     struct fab_err err = {""};
     const bool failed = process_write_uri(server->config, server->uri, &err) != PMIXFAB_OK;
     if (failed && !server->no_uri)
-        log_error("%s: PMIx tools do not find fabricd; it is tried again", err.text);
+        log_error("%s: PMIx tools cannot find fabricd; fabricd tries again", err.text);
     server->no_uri = failed;
 }
 
@@ -153,7 +153,7 @@ static void server_write_uri(struct pmix_server *server)
 static void server_begins(struct pmix_server *server, const struct pmix_state *state)
 {
     if (server->uri[0] != '\0' && strcmp(server->uri, state->uri) != 0)
-        log_warning("pmix: it serves at %s, and no longer at %s", state->uri, server->uri);
+        log_warning("pmix: serving at %s, no longer at %s", state->uri, server->uri);
     memcpy(server->uri, state->uri, sizeof(server->uri));
     server_write_uri(server);
     server->status.served++;
@@ -205,8 +205,7 @@ static void server_lost_unit(struct pmix_server *server)
         return;
     server->status.parted = server->state.connected;
     server->state = (struct pmix_state){0};
-    supervisor_lost(&server->life, "pmix: its unit has ended it, or it has ended", true, server_now(),
-                    clock_now(CLOCK_REALTIME));
+    supervisor_lost(&server->life, "pmix: its unit has ended", true, server_now(), clock_now(CLOCK_REALTIME));
     if (server->next != NULL)
         server_go_on(server);
     if (server->replaced != NULL)
@@ -247,8 +246,7 @@ static void server_lost(struct pmix_server *server, const char *why)
     char text[sizeof(server->life.why)];
     const bool served = server->state.pid != 0;
     const char *failed = server->state.failed;
-    snprintf(text, sizeof(text), "%s%s%.200s", failed[0] != '\0' ? "pmix: it cannot serve: " : why, "",
-             failed);
+    snprintf(text, sizeof(text), "%s%s%.200s", failed[0] != '\0' ? "pmix: cannot serve: " : why, "", failed);
     server->status.parted = server->state.connected;
     server->state = (struct pmix_state){0};
     server_drop_child(server);
@@ -256,7 +254,7 @@ static void server_lost(struct pmix_server *server, const char *why)
         supervisor_lost(&server->life, text, served, server_now(), clock_now(CLOCK_REALTIME));
     if (!server->wanted) /* the first child could not start */
         return;
-    log_warning("%s; another one takes its place%s", server->life.why, pause > 0 ? " after a pause" : "");
+    log_warning("%s; another one replaces it%s", server->life.why, pause > 0 ? " after a pause" : "");
     timer_after(server->again, pause);
     if (server->next != NULL)
         server_go_on(server);
@@ -268,7 +266,7 @@ static void server_on_child_ended(struct child_result *result, void *cbdata)
 {
     struct pmix_server *server = cbdata;
     server->never = result->exit_status == EXIT_CONFIG;
-    server_lost(server, result->code == PMIXFAB_OK ? "pmix: it has ended" : result->err.text);
+    server_lost(server, result->code == PMIXFAB_OK ? "pmix: the server has ended" : result->err.text);
 }
 
 /* Store the child's listening socket for its successor. */
@@ -323,13 +321,13 @@ static int server_make_folder(const struct pmix_server *server, struct fab_err *
     const uid_t uid = server->status.separated ? server->status.uid : geteuid();
     struct stat st;
     if (mkdir(server->folder, 0755) != 0 && errno != EEXIST)
-        return fab_fail(err, PMIXFAB_ERR_IO, "%.300s: cannot be made: %s", server->folder, strerror(errno));
+        return fab_fail(err, PMIXFAB_ERR_IO, "%.300s: cannot be created: %s", server->folder,
+                        strerror(errno));
     if (lstat(server->folder, &st) != 0 || !S_ISDIR(st.st_mode) ||
         (st.st_uid != uid && st.st_uid != geteuid()))
-        return fab_fail(
-            err, PMIXFAB_ERR_PERM,
-            "%.300s: it is a link, or no folder of fabricd's own: move it out of the run directory",
-            server->folder);
+        return fab_fail(err, PMIXFAB_ERR_PERM,
+                        "%.300s: it is a link, or not a folder of fabricd: move it out of the run directory",
+                        server->folder);
     if (st.st_uid != uid && lchown(server->folder, uid, server->gid) != 0)
         return fab_fail(err, PMIXFAB_ERR_IO, "%.300s: cannot be made for the user " PMIX_USER ": %s",
                         server->folder, strerror(errno));
@@ -444,11 +442,10 @@ static void server_on_pulse(void *arg)
     const bool serves = server->state.pid != 0;
     server->silent++;
     if (serves && server->silent > SILENCE) {
-        snprintf(why, sizeof(why), "pmix: it has not answered for %d s, and was killed",
-                 SILENCE * PULSE_MS / 1000);
+        snprintf(why, sizeof(why), "pmix: no answer for %d s: killed", SILENCE * PULSE_MS / 1000);
         server_kill(server, why);
     } else if (!serves && server->silent > START_MS / PULSE_MS) {
-        server_kill(server, "pmix: it has not begun to serve, and was killed");
+        server_kill(server, "pmix: not serving in time: killed");
     }
 }
 
@@ -508,7 +505,7 @@ int pmix_server_start(struct pmix_server *server, struct event_base *base, const
     }
     server->wanted = true;
     if (config->pmix_start && server->child == NULL && !server->no_settings) {
-        log_warning("%s; it is tried again", server->life.why);
+        log_warning("%s; fabricd tries again", server->life.why);
         timer_after(server->again, FIRST_PAUSE);
     }
     server_on_pulse(server);

@@ -18,8 +18,7 @@ void pmix_server_metrics(FILE *out, const struct pmix_server *server)
 {
     struct pmix_server_status s;
     pmix_server_status(server, &s);
-    metrics_one(out, "fabricd_pmix_replaced_total", "counter",
-                "PMIx servers that died or hung, and were replaced.", s.replaced);
-    metrics_one(out, "fabricd_pmix_connections", "gauge", "Tools and relays that are connected.",
-                s.connected);
+    metrics_one(out, "fabricd_pmix_replaced_total", "counter", "Replaced PMIx servers, which died or hung.",
+                s.replaced);
+    metrics_one(out, "fabricd_pmix_connections", "gauge", "Connected tools and relays.", s.connected);
 }

@@ -94,7 +94,7 @@ static void let_end(const struct child *child)
             return;
         clock_sleep(1000);
     }
-    log_debug("%s: it does not end by itself, and is killed", child->what);
+    log_debug("%s: did not end in time: killed", child->what);
 }
 
 pid_t child_pid(const struct child *child)
@@ -152,7 +152,7 @@ static void foreign_line(struct child *child, const char *line)
     if (child->lines++ < CHILD_LINES)
         log_info("%s: %s", child->what, line);
     else if (child->lines == CHILD_LINES + 1)
-        log_warning("%s: it says more than %d lines: the rest is left out", child->what, CHILD_LINES);
+        log_warning("%s: more than %d lines of output: the rest is not logged", child->what, CHILD_LINES);
 }
 
 /* Process a line of the child's standard error. A note of a probe begins with its level. Other lines come
@@ -226,13 +226,13 @@ static int child_explain(const struct child *child, struct fab_err *err)
 {
     const char *what = child->what;
     if (child->timed_out)
-        return fab_fail(err, PMIXFAB_ERR_TIMEOUT, "%s: not done after %u s, killed", what,
+        return fab_fail(err, PMIXFAB_ERR_TIMEOUT, "%s: timed out after %u s: killed", what,
                         child->order.deadline);
     if (child->oversize)
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT,
-                        "%s: what came through the pipe is too much, or not what it began with", what);
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "%s: its output is too long, or does not match its head",
+                        what);
     if (WIFSIGNALED(child->status))
-        return fab_fail(err, PMIXFAB_ERR_IO, "%s: the child died of signal %d (%s)%s%.200s", what,
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s: the child was killed by signal %d (%s)%s%.200s", what,
                         WTERMSIG(child->status), strsignal(WTERMSIG(child->status)),
                         child->reason[0] != '\0' ? ": " : "", child->reason);
     if (WEXITSTATUS(child->status) == 0)
@@ -241,7 +241,7 @@ static int child_explain(const struct child *child, struct fab_err *err)
     if (child->reason[0] != '\0')
         return fab_fail(err, code, "%s: %s", what, child->reason);
     /* A library has ended the process: the last line that it printed is the best hint. */
-    return fab_fail(err, PMIXFAB_ERR_IO, "%s: the child ended with status %d; its last words were: %s", what,
+    return fab_fail(err, PMIXFAB_ERR_IO, "%s: the child ended with status %d; its last output was: %s", what,
                     WEXITSTATUS(child->status), child->chatter[0] != '\0' ? child->chatter : "none");
 }
 
@@ -467,8 +467,7 @@ static int child_spawn(struct child *child, const struct child_order *order, str
                (order->input != NULL && make_pipe(true, &child->input_fd, &ends.input) != 0)) {
         rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: no pipe: %s", child->what, strerror(errno));
     } else if ((failed = spawn_child(child, order, env, ends)) != 0) {
-        rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: the child cannot be started: %s", child->what,
-                      strerror(failed));
+        rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot start the child: %s", child->what, strerror(failed));
     }
     if (order->channel == 0)
         child_close(&ends.input);

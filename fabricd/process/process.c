@@ -40,7 +40,7 @@ static const char *who_replaces(const struct stat *st)
     if (!is_ours(st->st_uid))
         return "another user owns it";
     if ((st->st_mode & S_IWOTH) != 0 && !sticky)
-        return "all may write to it";
+        return "all users may write to it";
     if ((st->st_mode & S_IWGRP) != 0 && !sticky && st->st_gid != 0 && st->st_gid != getegid())
         return "a group may write to it";
     return NULL;
@@ -67,7 +67,7 @@ static int check_private(const char *what, const char *path, struct fab_err *err
     if (realpath(path, real) == NULL || stat(real, &st) != 0)
         return fab_fail(err, PMIXFAB_ERR_IO, "%s %s: %s", what, path, strerror(errno));
     if (!S_ISDIR(st.st_mode))
-        return fab_fail(err, PMIXFAB_ERR_IO, "%s %s: cannot be one: it is no folder", what, path);
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s %s: not a folder", what, path);
     why = who_writes(&st);
     for (char *end = strrchr(real, '/'); why == NULL && end != NULL && real[1] != '\0';
          end = strrchr(real, '/')) {
@@ -88,7 +88,8 @@ static int make_rundir(const char *rundir, struct fab_err *err)
 {
     bool made = mkdir(rundir, 0755) == 0;
     if (made ? chmod(rundir, 0755) != 0 : errno != EEXIST)
-        return fab_fail(err, PMIXFAB_ERR_IO, "run directory %s: cannot be made: %s", rundir, strerror(errno));
+        return fab_fail(err, PMIXFAB_ERR_IO, "run directory %s: cannot be created: %s", rundir,
+                        strerror(errno));
     return check_private("run directory", rundir, err);
 }
 
@@ -124,8 +125,8 @@ int process_lock(const struct config *config, struct process_lock **out, struct 
         pid[strcspn(pid, "\n")] = '\0';
         close(fd);
         return fab_fail(err, PMIXFAB_ERR_BUSY,
-                        "run directory %s: another fabricd (process %s) has it: stop that one, "
-                        "or choose another --rundir",
+                        "run directory %s: another fabricd (process %s) uses it: stop that one, or choose "
+                        "another --rundir",
                         config->rundir, pid[0] != '\0' ? pid : "unknown");
     }
     file_hide(path);
@@ -189,7 +190,7 @@ void process_descriptors(void)
     usual = limit;
     limit.rlim_cur = limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
-        log_warning("the limit of %llu descriptors cannot be raised: %s", (unsigned long long)usual.rlim_cur,
+        log_warning("cannot raise the limit of %llu descriptors: %s", (unsigned long long)usual.rlim_cur,
                     strerror(errno));
         usual.rlim_max = 0;
     }
@@ -227,7 +228,7 @@ int process_daemonize(const struct config *config)
     umask(umask(WRITE_OF_OTHERS) |
           WRITE_OF_OTHERS); /* whatever the caller's umask is, others may not write files of fabricd */
     if (chdir("/") != 0)    /* so that no file system is kept busy */
-        log_debug("the folder stays the one of the start: %s", strerror(errno));
+        log_debug("the working directory stays that of the start: %s", strerror(errno));
     return PMIXFAB_OK;
 }
 
@@ -302,7 +303,7 @@ int process_become_owner(const char *path, struct fab_err *err)
         st.st_uid == 0)
         return PMIXFAB_OK;
     if (setgroups(0, NULL) != 0 || setgid(st.st_gid) != 0 || setuid(st.st_uid) != 0)
-        return fab_fail(err, PMIXFAB_ERR_PERM, "%s: its owner, uid %u, cannot be become: %s", path,
+        return fab_fail(err, PMIXFAB_ERR_PERM, "%s: cannot change to its owner, uid %u: %s", path,
                         (unsigned)st.st_uid, strerror(errno));
     return PMIXFAB_OK;
 }

@@ -24,8 +24,8 @@ static pmix_status_t relayed_old_delivery(pmix_lookup_cbfunc_t cbfunc, void *cbd
     data[0].value.type = PMIX_INT32;
     data[0].value.data.int32 = PMIXFAB_ERR_OLDER;
     data[1].value.type = PMIX_STRING;
-    data[1].value.data.string = "this scheduler takes nodes over a channel of its own, no longer over PMIx: "
-                                "upgrade fabricd on this node, and set scheduler = HOST there";
+    data[1].value.data.string = "this scheduler accepts nodes over a channel of its own, no longer over "
+                                "PMIx: upgrade fabricd on this node, and set scheduler = HOST there";
     data[2].value.type = PMIX_UINT64;
     cbfunc(PMIX_SUCCESS, data, 3, cbdata); /* the library packs it before it returns */
     return PMIX_SUCCESS;

@@ -159,7 +159,7 @@ static int make_library_dir(const char *rundir, struct fab_err *err)
     struct stat st;
     snprintf(path, sizeof(path), "%s/pmix", rundir);
     if (mkdir(path, 0755) != 0 && errno != EEXIST)
-        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be made: %s", path, strerror(errno));
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be created: %s", path, strerror(errno));
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     if (d == NULL || fstat(fd, &st) != 0 || st.st_uid != geteuid() || fchmod(fd, 0755) != 0) {
@@ -168,7 +168,7 @@ static int make_library_dir(const char *rundir, struct fab_err *err)
         else if (fd >= 0)
             close(fd);
         return fab_fail(err, PMIXFAB_ERR_PERM,
-                        "%s: it is a link, or no folder of fabricd's own: move it out of the run directory",
+                        "%s: it is a link, or not a folder of fabricd: move it out of the run directory",
                         path);
     }
     for (struct dirent *entry = readdir(d); entry != NULL; entry = readdir(d))
@@ -228,7 +228,7 @@ static int server_read_uri(const char *path, bool remote, struct fab_err *err)
     unlink(path);
     uri[strcspn(uri, "\r\n")] = '\0';
     if (uri[0] == '\0')
-        return fab_fail(err, PMIXFAB_ERR_IO, "the PMIx library told no URI in %s", path);
+        return fab_fail(err, PMIXFAB_ERR_IO, "the PMIx library wrote no URI to %s", path);
     bool loopback = strstr(uri, "://127.") != NULL || strstr(uri, "://[::1]") != NULL;
     if (remote && loopback)
         log_warning(
@@ -355,8 +355,9 @@ int server_start(const struct config *config, struct served *served, pmix_server
         PMIX_INFO_DESTRUCT(&info[i]);
     if (rc != PMIX_SUCCESS)
         return fab_fail(err, remote ? PMIXFAB_ERR_UNSUPPORTED : PMIXFAB_ERR_IO,
-                        "the PMIx server cannot be started: %s%s", PMIx_Error_string(rc),
-                        remote ? ": with remote = yes it needs a network interface beside the loopback" : "");
+                        "cannot start the PMIx server: %s%s", PMIx_Error_string(rc),
+                        remote ? ": with remote = yes it needs a network interface besides the loopback"
+                               : "");
     running = true;
     attributes_register();
     int failed = server_read_uri(report, remote, err);

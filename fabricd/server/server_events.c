@@ -43,7 +43,7 @@ static void event_on_finished(void *arg)
     if (a->called)
         return;
     if (atomic_load(&a->waiting) > 0) /* the deadline has passed */
-        log_warning("events: a handler inside this process took more than %d s, going on without it",
+        log_warning("events: a handler in this process took more than %d s: continuing without it",
                     EVENTS_DEADLINE_S);
     events_done_fn done = a->done;
     void *cbdata = a->cbdata;
@@ -99,7 +99,7 @@ void events_announce(struct event_base *base, bool pending, const struct order_c
 {
     struct announcement *a = calloc(1, sizeof(*a));
     if (a == NULL || (a->finished = timer_new(base, event_on_finished, a)) == NULL) {
-        log_error("events: out of memory, the change is published unannounced");
+        log_error("events: out of memory: the change is published without an event");
         free(a);
         done(cbdata);
         return;

@@ -109,7 +109,7 @@ static uint64_t source_serve(struct server_rundir *source, const struct order_st
             generation = step->changes[i].generation;
     set = planes == NULL ? NULL : served_set_new(planes, n, generation, published);
     if (set == NULL) {
-        log_error("out of memory: what was served before goes on being served");
+        log_error("out of memory: the old snapshots stay in service");
         for (uint32_t i = 0; i < n; i++)
             served_plane_put(planes[i]);
     } else {

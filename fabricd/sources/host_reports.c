@@ -143,8 +143,7 @@ static void log_failed(struct log_limit *said, const char *host, uint32_t source
     const bool may = log_limit_may(said, key, again);
     if (sources != 0)
         log_line(may ? PMIXFAB_LOG_WARNING : PMIXFAB_LOG_DEBUG,
-                 "nodes: %s: probes that failed there: %s; what they said before stands%s", host, text,
-                 again);
+                 "nodes: %s: failed probes: %s; their earlier data is kept%s", host, text, again);
     else
         log_line(may ? PMIXFAB_LOG_INFO : PMIXFAB_LOG_DEBUG, "nodes: %s: no probe fails there any more%s",
                  host, again);
@@ -255,16 +254,13 @@ static int check_new_host(const struct host_reports *nodes, const char *host, st
 {
     if (fab_host_is_address(host))
         return fab_fail(err, PMIXFAB_ERR_PERM,
-                        "%s is an address and no host's name: give that host a name (host, in [fabricd] "
-                        "there)",
-                        host);
+                        "%s is an address, not a host name: set host in [fabricd] on that host", host);
     for (uint32_t i = 0; i < nodes->n; i++)
         if (fab_host_differs_by_case(nodes->reports[i]->report.host, host))
-            return fab_fail(
-                err, PMIXFAB_ERR_PERM,
-                "%s differs by case only from %s, which reports: to a resolver they are one host. "
-                "If it is called so now: fabricctl forget %s",
-                host, nodes->reports[i]->report.host, nodes->reports[i]->report.host);
+            return fab_fail(err, PMIXFAB_ERR_PERM,
+                            "%s differs by case only from %s, which reports: a resolver takes them for one "
+                            "host; if the host was renamed, run fabricctl forget %s",
+                            host, nodes->reports[i]->report.host, nodes->reports[i]->report.host);
     return PMIXFAB_OK;
 }
 
@@ -365,7 +361,7 @@ int host_reports_forget(struct host_reports *nodes, const char *host, struct fab
     uint32_t i = host_reports_position(nodes, host, &found);
     if (!found)
         return fab_fail(err, PMIXFAB_ERR_NOTFOUND,
-                        "%.80s: it has reported nothing, and nothing of it is missing or lost", host);
+                        "%.80s: it has no report, and none of its devices is missing or lost", host);
     int rc = store_report_forget(nodes->store, host, err);
     if (rc != PMIXFAB_OK && rc != PMIXFAB_ERR_NOTFOUND)
         return rc;
@@ -396,8 +392,8 @@ static int load_report(const struct store_report *row, void *arg)
         rc == PMIXFAB_OK && strcmp(report.host, row->host) == 0 && fab_report_digest(&report) == row->digest;
     if (!good) {
         fab_report_destroy(&report);
-        log_error("the stored report of %.80s is damaged and left out until it is delivered again: %s",
-                  row->host, rc != PMIXFAB_OK ? err.text : "it is another one than its digest says");
+        log_error("the stored report of %.80s is damaged and skipped until it is delivered again: %s",
+                  row->host, rc != PMIXFAB_OK ? err.text : "it does not match its digest");
         return 0;
     }
     struct node_report *made = new_report(&report, row->digest, row->uid);

@@ -89,7 +89,7 @@ static void keep_before(struct host_scan *scan, const struct asked *asked, const
     if (scan->before.finished)
         rc = fab_report_merge_source(&scan->result.report, &scan->before, asked->source);
     if (rc != PMIXFAB_OK)
-        log_warning("%s: what it said before is lost: %s", asked->what, pmixfab_strerror(rc));
+        log_warning("%s: its earlier data is lost: %s", asked->what, pmixfab_strerror(rc));
 }
 
 static void host_scan_free(struct host_scan *scan)
@@ -115,7 +115,7 @@ static void host_scan_finish(struct host_scan *scan)
         /* Each part was a valid report, so together they are too large. */
         char host[FAB_HOST_MAX + 1];
         memcpy(host, scan->result.report.host, sizeof(host));
-        log_error("host scan: the probes say more than a report can hold: %s", err.text);
+        log_error("host scan: the probes found more than a report can hold: %s", err.text);
         fab_report_destroy(&scan->result.report);
         int rc = fab_report_host(&scan->result.report, host, NULL);
         if (rc == PMIXFAB_OK && scan->before.finished)
@@ -123,7 +123,7 @@ static void host_scan_finish(struct host_scan *scan)
         if (rc == PMIXFAB_OK)
             rc = fab_report_finish(&scan->result.report, NULL);
         if (rc != PMIXFAB_OK)
-            log_warning("host scan: what the probes said before is lost: %s", pmixfab_strerror(rc));
+            log_warning("host scan: the earlier data of the probes is lost: %s", pmixfab_strerror(rc));
         scan->result.failed = scan->result.asked;
         scan->result.failed_sources = sources_asked(scan);
         scan->result.err = err;

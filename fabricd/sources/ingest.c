@@ -15,7 +15,7 @@
 
 #define AT_ONCE        2  /* parallel queries: as many as there are threads for names */
 #define GATHER_MS      10 /* deliveries that are ready within this time are stored together */
-#define INGEST_STOPPED "the scheduler's fabricd is being stopped"
+#define INGEST_STOPPED "the scheduler's fabricd is stopping"
 
 /* A delivery. It is in one place at a time: queue -> working -> ready -> receiver -> answered. */
 struct ingest_entry {
@@ -127,7 +127,7 @@ static void ingest_on_checked(struct ingest_entry *entry, int rc, struct fab_err
     const struct fab_delivery *delivery = &entry->check.delivery;
     if (rc == PMIXFAB_OK &&
         !buckets_take(&ingest->hosts, delivery->host, strlen(delivery->host), ingest_clock_ms()))
-        rc = fab_fail(err, PMIXFAB_ERR_BUSY, "%s delivers more often than once a second: come again later",
+        rc = fab_fail(err, PMIXFAB_ERR_BUSY, "%s delivers more often than once a second: try again later",
                       delivery->host);
     if (rc != PMIXFAB_OK) {
         ingest_answer(&entry->item, rc, 0, err->text);
@@ -156,7 +156,7 @@ static bool entry_ask(struct ingest_entry *entry)
                                               entry_on_told, entry);
         if (entry->job != NULL)
             return true;
-        rc = fab_fail(&err, PMIXFAB_ERR_BUSY, "too many names are asked for already: come again later");
+        rc = fab_fail(&err, PMIXFAB_ERR_BUSY, "too many names are being resolved: try again later");
     }
     ingest_on_checked(entry, rc, &err);
     return false;
@@ -200,7 +200,7 @@ static struct ingest_entry *entry_new(struct ingest *ingest, void *bytes, size_t
                                       void *cbdata, struct fab_err *err)
 {
     if (ingest->n >= INGEST_MAX_ITEMS || ingest->bytes + size > INGEST_MAX_BYTES) {
-        fab_fail(err, PMIXFAB_ERR_BUSY, "too many deliveries wait already: come again later");
+        fab_fail(err, PMIXFAB_ERR_BUSY, "too many deliveries are waiting: try again later");
         return NULL;
     }
     struct ingest_entry *entry = calloc(1, sizeof(*entry));
@@ -249,9 +249,9 @@ int ingest_local(struct ingest *ingest, const void *bytes, size_t size, unsigned
     void *copy = NULL;
     int rc;
     if (ingest == NULL || ingest->stopping)
-        return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "reports of nodes are taken by a scheduler only");
+        return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "only a scheduler accepts reports of nodes");
     if (size == 0 || size > FAB_DELIVERY_MAX)
-        return fab_fail(err, PMIXFAB_ERR_RANGE, "a delivery of %zu bytes: 1 to %d are taken", size,
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "a delivery of %zu bytes: 1 to %d are accepted", size,
                         FAB_DELIVERY_MAX);
     if ((copy = malloc(size)) == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");

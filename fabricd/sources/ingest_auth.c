@@ -27,31 +27,30 @@ static int judge_name(const struct ingest_check *check, struct ingest_name name,
     if (name.state == NAME_RIGHT)
         return PMIXFAB_OK;
     if (name.state == NAME_LATER)
-        return fab_fail(
-            err, PMIXFAB_ERR_BUSY,
-            "%s: uid %u on %s has named hosts that the scheduler's host could not resolve, which took "
-            "long: come again later",
-            host, (unsigned)made->uid, where.text);
+        return fab_fail(err, PMIXFAB_ERR_BUSY,
+                        "%s: uid %u on %s has named hosts that the scheduler's host could not resolve, which "
+                        "took long: try again later",
+                        host, (unsigned)made->uid, where.text);
     if (name.state == NAME_FAILED && ingest_names_may_pass(name.error))
-        return fab_fail(
-            err, PMIXFAB_ERR_BUSY,
-            "%s: the scheduler's host cannot resolve this name now (%s), so that uid %u on %s is not "
-            "believed yet: does its name server answer? Else put it into /etc/hosts there",
-            host, gai_strerror(name.error), (unsigned)made->uid, where.text);
+        return fab_fail(err, PMIXFAB_ERR_BUSY,
+                        "%s: the scheduler's host cannot resolve this name now (%s), and so cannot verify "
+                        "uid %u on %s: check its name server, or add the name to /etc/hosts there",
+                        host, gai_strerror(name.error), (unsigned)made->uid, where.text);
     if (name.state == NAME_FAILED)
         return fab_fail(err, PMIXFAB_ERR_PERM,
-                        "%s: the scheduler's host cannot resolve this name (%s), so that uid %u on %s is not "
-                        "believed: put it into DNS or /etc/hosts there",
+                        "%s: the scheduler's host cannot resolve this name (%s), and so cannot verify uid %u "
+                        "on %s: add the name to DNS or to /etc/hosts there",
                         host, gai_strerror(name.error), (unsigned)made->uid, where.text);
     if (credential_is_anywhere(made->origin))
         return fab_fail(err, PMIXFAB_ERR_PERM,
-                        "%s: the credential of uid %u says that it was made on %s, which can be any host: "
-                        "give the munged there its address with --origin",
+                        "%s: the credential of uid %u has the origin %s, which can be any host: start the "
+                        "munged there with its address as --origin",
                         host, (unsigned)made->uid, where.text);
-    return fab_fail(err, PMIXFAB_ERR_PERM,
-                    "%s: uid %u on %s may not describe this host, which is %s: a host describes itself only",
-                    host, (unsigned)made->uid, where.text,
-                    name.first.s_addr == INADDR_ANY ? "elsewhere" : credential_address_text(name.first).text);
+    return fab_fail(
+        err, PMIXFAB_ERR_PERM,
+        "%s: uid %u on %s may not report for this host, which is %s: a host may report for itself only", host,
+        (unsigned)made->uid, where.text,
+        name.first.s_addr == INADDR_ANY ? "elsewhere" : credential_address_text(name.first).text);
 }
 
 /* ---- the queries, one after the other ----------------------------------------------------------- */
@@ -65,7 +64,7 @@ static int check_delivered(struct ingest_check *check, struct fab_err *err)
     if (rc == PMIXFAB_OK)
         rc = fab_delivery_decode(check->bytes, check->size, &check->delivery, &why);
     if (rc != PMIXFAB_OK)
-        return fab_fail(err, rc, "the credential of uid %u on %s holds no delivery: %.300s",
+        return fab_fail(err, rc, "the credential of uid %u on %s contains no delivery: %.300s",
                         (unsigned)made->uid, credential_address_text(made->origin).text,
                         why.text[0] != '\0' ? why.text : pmixfab_strerror(rc));
     return PMIXFAB_OK;

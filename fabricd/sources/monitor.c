@@ -149,7 +149,8 @@ static void monitor_ended(struct monitor *monitor, const char *why)
         supervisor_lost(&monitor->life, why, false, monitor_now(), clock_now(CLOCK_REALTIME));
     monitor->lines.status.monitoring = false;
     if (!monitor->told)
-        log_warning("%s: changes are seen at sweeps only, until it looks again", monitor->life.why);
+        log_warning("%s: changes are noticed at sweeps only, until light sweeps run again",
+                    monitor->life.why);
     monitor->told = true;
     timer_after(monitor->timer, pause);
 }
@@ -224,7 +225,7 @@ static void monitor_on_timeout(void *arg)
     if (monitor->next != NULL)
         monitor_start_child(monitor);
     else
-        monitor_ended(monitor, "light sweep: it hangs, and was killed");
+        monitor_ended(monitor, "light sweep: timed out: killed");
 }
 
 void monitor_watch(struct monitor *monitor, void *bytes, size_t size)

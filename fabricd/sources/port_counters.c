@@ -47,7 +47,7 @@ int counters_order_decode(const void *bytes, size_t size, struct probe_reading *
     const size_t ports = head.n * sizeof(**list);
     if (head.n == 0 || head.n > COUNTERS_MAX || size - sizeof(head) < ports ||
         size - sizeof(head) - ports != head.parts)
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "the order is not as long as it says");
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "the order does not have the length in its head");
     *list = malloc(ports);
     if (*list == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");

@@ -71,7 +71,7 @@ static int switches_one(const char *spec, struct probe_config *config, const str
         rc = fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "%s: everything may have changed", spec);
     else if (rc == PMIXFAB_OK)
         rc = probe == NULL || probe->sweep_switches == NULL
-                 ? fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "%s cannot look at a part", spec)
+                 ? fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "%s cannot sweep a part", spec)
                  : probe->sweep_switches(config, &sink, part, &own, &next, err);
     dirty_switches_free(&own);
     if (rc != PMIXFAB_OK) {

@@ -278,7 +278,7 @@ static int make_shrinkable(struct store *store, struct fab_err *err)
     int code = sqlite3_exec(store->db, "PRAGMA auto_vacuum = INCREMENTAL; VACUUM", NULL, NULL, NULL);
     /* Without disk space for the rebuild the database stays usable. */
     if (code != SQLITE_OK && (code & 0xff) != SQLITE_FULL && (code & 0xff) != SQLITE_IOERR)
-        return store_fail(store, code, "making it anew", err);
+        return store_fail(store, code, "rebuilding it", err);
     return PMIXFAB_OK;
 }
 
@@ -301,8 +301,8 @@ static int keep_schema(const struct store *store, const char *const *steps, int 
         return fab_fail(err, PMIXFAB_ERR_IO, "store %s: cannot be kept as %s: %s", store->path, kept,
                         strerror(why));
     }
-    log_info("store %s: its schema goes from %d to %d; as it was it is kept as %s", store->path, version,
-             store_count_steps(steps), kept);
+    log_info("store %s: its schema is migrated from %d to %d; the old store is kept as %s", store->path,
+             version, store_count_steps(steps), kept);
     return PMIXFAB_OK;
 }
 

@@ -33,7 +33,7 @@ static int copy_fail(const struct copying *copying, sqlite3 *db, const char *pat
                      struct fab_err *err)
 {
     if (copying->stopped)
-        return fab_fail(err, PMIXFAB_ERR_TIMEOUT, "%s: given up", copying->order->to);
+        return fab_fail(err, PMIXFAB_ERR_TIMEOUT, "%s: cancelled", copying->order->to);
     if (copying->order->fd > 0 && ((rc & 0xff) == SQLITE_CORRUPT || (rc & 0xff) == SQLITE_NOTADB))
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, BROKEN_BACKUP, copying->order->from, sqlite3_errmsg(db));
     struct store named = {.db = db, .path = (char *)path};
@@ -139,7 +139,7 @@ static int check_copied_pages(struct copying *copying, struct fab_err *err)
     if (said == NULL)
         rc = copy_fail(copying, copying->to, order->from, "checking the copy", code, err);
     else if (strcmp(said, "ok") != 0 && order->fd > 0)
-        rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, BROKEN_BACKUP, order->from, "its pages do not fit together");
+        rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, BROKEN_BACKUP, order->from, "its pages are inconsistent");
     else if (strcmp(said, "ok") != 0)
         rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, "store %s: its integrity is broken (%.*s)", order->from,
                       (int)strcspn(said, "\n"), said);
@@ -156,7 +156,7 @@ static int check_copy(struct copying *copying, struct fab_err *err)
     int version = 0;
     int rc = store_identify(&store, schema, &version, err);
     if (rc == PMIXFAB_OK && version == 0)
-        rc = fab_fail(err, PMIXFAB_ERR_FOREIGN, "%s: there is no store of fabricd's in it", order->from);
+        rc = fab_fail(err, PMIXFAB_ERR_FOREIGN, "%s: it is not a store of fabricd", order->from);
     rc = rc ?: store_check_schema(&store, schema, version, order->fd > 0, err);
     store_forget_statements(&store);
     return rc ?: check_copied_pages(copying, err);
@@ -173,7 +173,7 @@ int store_copy(const struct store_copy *order, uint64_t *bytes, struct fab_err *
     /* Create the file before SQLite does, so that it is never readable for others. */
     copying.fd = open(order->to, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (copying.fd < 0) {
-        rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be made: %s", order->to, strerror(errno));
+        rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be created: %s", order->to, strerror(errno));
         goto close_source;
     }
     rc = (bytewise ? copy_bytes(&copying, err) : PMIXFAB_OK)
@@ -185,8 +185,8 @@ close_source:
     rc = rc ?: check_copy(&copying, err);
     sqlite3_close(copying.to);
     if (rc == PMIXFAB_OK && fsync(copying.fd) != 0)
-        rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be brought to the disk: %s", order->to,
-                      strerror(errno));
+        rc =
+            fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be synced to the disk: %s", order->to, strerror(errno));
     if (copying.fd >= 0)
         close(copying.fd);
     if (copying.fd >= 0 && rc != PMIXFAB_OK)
@@ -229,7 +229,7 @@ int store_restorable(const char *path, const char *backup, int fd, struct fab_er
         st.st_dev == store.st_dev)
         return fab_fail(err, PMIXFAB_ERR_CONFLICT, "%s: cannot be restored: it is the store itself", backup);
     if (!S_ISREG(st.st_mode) || pread(fd, head, sizeof(head), 0) != sizeof(head) || !is_header(head))
-        return fab_fail(err, PMIXFAB_ERR_FOREIGN, "%s: cannot be restored: it is no store of fabricd's",
+        return fab_fail(err, PMIXFAB_ERR_FOREIGN, "%s: cannot be restored: it is not a store of fabricd",
                         backup);
     return PMIXFAB_OK;
 }
@@ -299,7 +299,7 @@ static void remove_second_name(const char *path)
                 rename(from, to);
         }
         unlink(kept);
-        log_warning("store %s: a restore was interrupted: it is as it was", path);
+        log_warning("store %s: a restore was interrupted: the store is unchanged", path);
         return;
     }
 }

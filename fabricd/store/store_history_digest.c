@@ -108,10 +108,10 @@ static int digest_broken(const struct store *store, const struct digest_check *c
 {
     char gap[64] = "";
     if (check->last != 0 && generation > check->last + 1)
-        snprintf(gap, sizeof gap, "generation %" PRId64 " is not there, or ", check->last + 1);
+        snprintf(gap, sizeof gap, "generation %" PRId64 " is missing, or ", check->last + 1);
     return fab_fail(err, PMIXFAB_ERR_CORRUPT,
                     "store %s: its history was changed: %sgeneration %" PRId64
-                    " is not as it was published; restore it from a backup",
+                    " does not match its digest; restore it from a backup",
                     store->path, gap, generation);
 }
 
@@ -152,14 +152,14 @@ int store_history_check(struct store *store, uint64_t newest, bool (*progress)(u
     while (rc == 1) {
         rc = digest_compare(store, head, &check, err);
         if (rc == PMIXFAB_OK && out->checked % EACH == EACH - 1 && !progress(out->checked, cbdata))
-            rc = fab_fail(err, PMIXFAB_ERR_TIMEOUT, "store %s: given up", store->path);
+            rc = fab_fail(err, PMIXFAB_ERR_TIMEOUT, "store %s: cancelled", store->path);
         rc = rc ?: store_next(store, head, READING, err);
     }
     store_done(head);
     if (rc == PMIXFAB_OK && (uint64_t)check.last < newest)
         rc = fab_fail(err, PMIXFAB_ERR_CORRUPT,
                       "store %s: its history was changed: generation %" PRIu64
-                      " is not there, although it was published; restore it from a backup",
+                      " is missing, although it was published; restore it from a backup",
                       store->path, (uint64_t)check.last + 1);
     return rc;
 }

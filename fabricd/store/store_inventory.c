@@ -131,7 +131,7 @@ static uint32_t column_string(struct reading *r, int column)
 
 static int table_corrupt(const struct reading *r, const char *table)
 {
-    return store_corrupt(r->store, r->err, "table %s holds what no inventory can", table);
+    return store_corrupt(r->store, r->err, "table %s has an invalid row", table);
 }
 
 /* Return the result of adding an element that was read. */
@@ -246,13 +246,13 @@ static int verify_inventory(struct reading *r)
     if (rc == PMIXFAB_ERR_NOMEM)
         return store_nomem(r->store, r->err);
     if (rc != PMIXFAB_OK)
-        return store_corrupt(r->store, r->err, "the inventory contradicts itself (%.160s)", why.text);
+        return store_corrupt(r->store, r->err, "the inventory is inconsistent (%.160s)", why.text);
     rc = read_digest(r->store, &digest, &found, r->err);
     if (rc != PMIXFAB_OK)
         return rc;
     bool empty = r->inv->n_nodes == 0 && r->inv->n_ports == 0 && r->inv->n_subnets == 0;
     if (found ? digest != store_inventory_digest(r->inv) : !empty)
-        return store_corrupt(r->store, r->err, "the inventory is not the one that was written");
+        return store_corrupt(r->store, r->err, "the inventory does not match its digest");
     return PMIXFAB_OK;
 }
 
@@ -476,7 +476,7 @@ static int check_before(const struct writing *w)
               : w->before->n_nodes == 0 && w->before->n_subnets == 0)
         return PMIXFAB_OK;
     return fab_fail(w->err, PMIXFAB_ERR_CONFLICT,
-                    "store %s: it does not hold the inventory that the change starts from; restart fabricd",
+                    "store %s: it does not hold the inventory on which the change is based; restart fabricd",
                     w->store->path);
 }
 

@@ -29,7 +29,7 @@
 #define STORE_VACUUM_MAX (16 << 20)
 
 /* The advice for a broken database. */
-#define STORE_RESTORE "restore it from a backup, or move it away and let fabricd begin anew"
+#define STORE_RESTORE "restore it from a backup, or move it away and let fabricd create a new one"
 
 #define STORE_STATEMENTS 256 /* a power of two, twice the number of statements */
 

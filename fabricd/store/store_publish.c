@@ -28,7 +28,7 @@ static int write_plane(struct store *store, const struct store_plane *plane, str
 {
     const size_t room = with_room(plane->size);
     if ((plane->snapshot == NULL && plane->size > 0) || memchr(plane->name, '\0', sizeof plane->name) == NULL)
-        return fab_fail(err, PMIXFAB_ERR_INVAL, "store %s: plane %u has no snapshot or no end of its name",
+        return fab_fail(err, PMIXFAB_ERR_INVAL, "store %s: plane %u has no snapshot, or its name has no end",
                         store->path, plane->index);
     char *padded = malloc(room);
     if (padded == NULL)
@@ -82,7 +82,7 @@ static int read_plane(const struct store *store, sqlite3_stmt *row, struct store
         memcpy(plane->snapshot, snapshot, plane->size);
     }
     if (bad || store_number(row, 4, UINT64_MAX, &bad) != plane_digest(plane))
-        return store_corrupt(store, err, "plane %u is not the one that was written", plane->index);
+        return store_corrupt(store, err, "plane %u does not match its digest", plane->index);
     return PMIXFAB_OK;
 }
 

@@ -33,13 +33,13 @@ int store_planned_load(struct store *store, store_planned_fn fn, void *cbdata, s
 {
     sqlite3_stmt *row;
     int rc = store_first(store, "SELECT name, since, until, uid FROM expected ORDER BY name", NULL,
-                         "reading what is expected", &row, err);
+                         "reading announced swaps", &row, err);
     while (rc == 1) {
         struct store_planned planned;
         if (store_read_columns(row, planned_columns, COUNT(planned_columns), &planned) &&
             fn(&planned, cbdata) != 0)
             break;
-        rc = store_next(store, row, "reading what is expected", err);
+        rc = store_next(store, row, "reading announced swaps", err);
     }
     store_done(row);
     return rc == 1 ? PMIXFAB_OK : rc;
@@ -48,13 +48,13 @@ int store_planned_load(struct store *store, store_planned_fn fn, void *cbdata, s
 int store_planned_put(struct store *store, const struct store_planned *row, struct fab_err *err)
 {
     return put_row(store, "INSERT OR REPLACE INTO expected (name, since, until, uid) VALUES (?1, ?2, ?3, ?4)",
-                   planned_columns, COUNT(planned_columns), row, "writing what is expected", err);
+                   planned_columns, COUNT(planned_columns), row, "writing an announced swap", err);
 }
 
 int store_planned_delete(struct store *store, const char *name, struct fab_err *err)
 {
     return store_run(store, "DELETE FROM expected WHERE name = ?1", VALUES(TEXT(name)),
-                     "removing what was expected", err);
+                     "removing an announced swap", err);
 }
 
 /* ---- findings ---- */
@@ -75,7 +75,7 @@ static int walk_finding(struct store *store, sqlite3_stmt *row, void *cbdata, st
     const struct finding_walk *walk = cbdata;
     struct store_finding finding;
     if (!store_read_columns(row, finding_columns, COUNT(finding_columns), &finding) || finding.comings == 0)
-        return store_corrupt(store, err, "a finding is not what was written");
+        return store_corrupt(store, err, "a finding has invalid values");
     return walk->fn(&finding, walk->cbdata) != 0;
 }
 
@@ -114,7 +114,7 @@ int store_gone_load(struct store *store, struct store_gone **list, uint32_t *n, 
     int rc = store_first(store,
                          "SELECT above, newest, found, why FROM gone"
                          " WHERE newest > (SELECT trimmed FROM history) ORDER BY above",
-                         NULL, "reading what is gone", &row, err);
+                         NULL, "reading missing generations", &row, err);
     while (rc == 1) {
         bool bad = false;
         if (!FAB_ARRAY_ROOM(list, &room, *n + 1)) {
@@ -126,7 +126,7 @@ int store_gone_load(struct store *store, struct store_gone **list, uint32_t *n, 
                                     .newest = (uint64_t)sqlite3_column_int64(row, 1),
                                     .found = sqlite3_column_int64(row, 2)};
         snprintf(gone->why, sizeof(gone->why), "%s", store_text(row, 3, &bad));
-        rc = store_next(store, row, "reading what is gone", err);
+        rc = store_next(store, row, "reading missing generations", err);
     }
     store_done(row);
     return rc;
@@ -137,7 +137,7 @@ int store_gone_add(struct store *store, const struct store_gone *gone, struct fa
 {
     return store_run(store, "INSERT OR REPLACE INTO gone (above, newest, found, why) VALUES (?1, ?2, ?3, ?4)",
                      VALUES(INT(gone->above), INT(gone->newest), INT(gone->found), TEXT(gone->why)),
-                     "writing what is gone", err)
+                     "writing missing generations", err)
                ?: store_raise(store, gone->newest, err);
 }
 
@@ -205,11 +205,11 @@ int store_endpoints_delete(struct store *store, const struct store_endpoints *wh
 int store_endpoints_take_over(struct store *store, const char *path, struct fab_err *err)
 {
     sqlite3_stmt *row;
-    int rc = store_run(store, "ATTACH ?1 AS old", VALUES(TEXT(path)), "opening the store that was", err);
+    int rc = store_run(store, "ATTACH ?1 AS old", VALUES(TEXT(path)), "opening the old store", err);
     if (rc != PMIXFAB_OK)
         return rc;
     rc = store_first(store, "SELECT 1 FROM old.sqlite_schema WHERE type = 'table' AND name = 'endpoint'",
-                     NULL, "reading the store that was", &row, err);
+                     NULL, "reading the old store", &row, err);
     store_done(row);
     if (rc == 1) {
         const int done = sqlite3_exec(store->db,
@@ -260,7 +260,7 @@ static const struct store_column lost_columns[] = {LOST(end[0].guid),
 
 static int absent_corrupt(const struct store *store, struct fab_err *err)
 {
-    return store_corrupt(store, err, "what was lost is not what was written");
+    return store_corrupt(store, err, "a lost device has invalid values");
 }
 
 static int read_missing(struct store *store, sqlite3_stmt *row, void *cbdata, struct fab_err *err)
@@ -293,15 +293,15 @@ int store_absent_load(struct store *store, struct absent *out, struct fab_err *e
     /* GUIDs are signed in the table; restore the unsigned order. */
     int rc = store_each(
         store, "SELECT node, num, since, seen, counted, boot FROM missing ORDER BY node < 0, node, num", NULL,
-        "reading what is missing", read_missing, &out->missing, err)
+        "reading missing devices", read_missing, &out->missing, err)
                  ?: store_each(store,
                                "SELECT guid, 0, 0, 0, host, name, nullif(kind, 0), 0, 0, generation, seen,"
                                " forgotten FROM lost_node",
-                               NULL, "reading what was lost", read_lost, &out->lost, err)
+                               NULL, "reading lost devices", read_lost, &out->lost, err)
                  ?: store_each(store,
                                "SELECT a_node, a_num, b_node, b_num, a_text, b_text, 0, width, speed,"
                                " generation, seen, forgotten FROM lost_cable",
-                               NULL, "reading what was lost", read_lost, &out->lost, err);
+                               NULL, "reading lost devices", read_lost, &out->lost, err);
     if (rc == PMIXFAB_OK)
         fab_lost_finish(&out->lost);
     else
@@ -313,7 +313,7 @@ static int write_missing(struct store *store, const struct retained *missing, st
 {
     struct store_value values[STORE_COLUMNS_MAX + 1];
     const int n = COUNT(missing_columns);
-    int rc = store_run(store, "DELETE FROM missing", NULL, "writing what is missing", err);
+    int rc = store_run(store, "DELETE FROM missing", NULL, "writing missing devices", err);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < missing->n; i++) {
         store_column_values(missing_columns, n, &missing->places[i], values);
         values[n] = TEXT(missing->boot);
@@ -321,7 +321,7 @@ static int write_missing(struct store *store, const struct retained *missing, st
         rc = store_run_one(store,
                            "INSERT INTO missing (node, num, since, seen, counted, boot)"
                            " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                           values, "writing what is missing", err);
+                           values, "writing missing devices", err);
     }
     return rc;
 }
@@ -346,10 +346,10 @@ static int write_lost(struct store *store, const char *put, const char *drop, in
                     : a == after->n ? -1
                                     : fab_lost_order(&before->items[b], &after->items[a]);
         if (order < 0)
-            rc = put_row(store, drop, lost_columns, keys, &before->items[b], "writing what was lost", err);
+            rc = put_row(store, drop, lost_columns, keys, &before->items[b], "writing lost devices", err);
         else if (order > 0 || !same_lost(&before->items[b], &after->items[a]))
             rc = put_row(store, put, lost_columns, COUNT(lost_columns), &after->items[a],
-                         "writing what was lost", err);
+                         "writing lost devices", err);
         b += order <= 0;
         a += order >= 0;
     }

@@ -53,7 +53,7 @@ static struct given_out look_at_old(const char *path, uint64_t generation, int64
     if (out.newest >= STORE_MAX_GENERATION)
         out.newest = 0;
     if (out.newest == 0)
-        log_warning("store %s: it cannot be told which generations it gave out", path);
+        log_warning("store %s: its published generations cannot be read", path);
     return out;
 }
 
@@ -91,11 +91,12 @@ static int prepare_copy(const char *path, const char *copy, struct fab_err *err)
                  ?: store_raise(store, above, err);
     if (rc == PMIXFAB_OK && access(path, F_OK) == 0 && /* jobs keep their present endpoints */
         store_endpoints_take_over(store, path, &lost) != PMIXFAB_OK)
-        log_warning("restore: endpoints are those that jobs had at the backup: %s", lost.text);
+        log_warning("restore: jobs have the endpoints of the time of the backup: %s", lost.text);
     store_close(store);
     snprintf(beside_it, sizeof(beside_it), "%s-wal", copy);
     if (rc == PMIXFAB_OK && access(beside_it, F_OK) == 0) /* the file is incomplete */
-        rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be written wholly: is the disk full?", copy);
+        rc = fab_fail(err, PMIXFAB_ERR_IO,
+                      "%s: cannot be written completely: check that the disk is not full", copy);
     snprintf(beside_it, sizeof(beside_it), "%s.lock", copy);
     unlink(beside_it);
     return rc;
@@ -138,7 +139,7 @@ static int exchange_files(const char *path, const char *copy, char *kept, size_t
                         strerror(errno));
     const int why = file_sync_folder(path);
     if (why != 0)
-        log_error("store %s: its names cannot be brought to the disk: %s", path, strerror(why));
+        log_error("store %s: its folder cannot be synced to the disk: %s", path, strerror(why));
     return PMIXFAB_OK;
 }
 

@@ -57,10 +57,10 @@ static int schema_is_newer(const struct store *store, int64_t version, int known
                  kept);
         break;
     }
-    return fab_fail(err, PMIXFAB_ERR_NEWER,
-                    "store %s: written by a newer fabricd (schema %lld, this one knows %d); upgrade fabricd, "
-                    "or %s",
-                    store->path, (long long)version, known, instead);
+    return fab_fail(
+        err, PMIXFAB_ERR_NEWER,
+        "store %s: written by a newer fabricd (schema %lld, this one supports %d); upgrade fabricd, or %s",
+        store->path, (long long)version, known, instead);
 }
 
 /* ---- the version ---- */
@@ -115,8 +115,8 @@ static int check_references(struct store *store, struct fab_err *err)
     int rc = query_number(store, "SELECT count(*) FROM pragma_foreign_key_check", &broken, err);
     if (rc == PMIXFAB_OK && broken != 0)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT,
-                        "store %s: %lld rows refer to rows that are not there: restore it from a backup",
-                        store->path, (long long)broken);
+                        "store %s: %lld rows refer to missing rows: restore it from a backup", store->path,
+                        (long long)broken);
     return rc;
 }
 
@@ -223,16 +223,16 @@ static int compare_object(struct store *store, sqlite3_stmt *row, void *cbdata, 
     if (there < 0 || same || (!comparing->is_store && there == 1))
         return there < 0 ? there : PMIXFAB_OK;
     if (!comparing->is_store)
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "store %s: its %s %.60s is not there: " STORE_RESTORE,
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "store %s: its %s %.60s is missing: " STORE_RESTORE,
                         store->path, type, name);
     if (there == 1)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT,
-                        "store %s: its %s %.60s is not as fabricd has made it: " STORE_RESTORE, store->path,
-                        type, name);
+                        "store %s: its %s %.60s is not as fabricd made it: " STORE_RESTORE, store->path, type,
+                        name);
     if (!comparing->strict && is_harmless(type, sql))
         return PMIXFAB_OK;
     return fab_fail(err, PMIXFAB_ERR_FOREIGN,
-                    "store %s: the %.10s \"%.60s\" in it is not fabricd's, and could change what is stored: "
+                    "store %s: the %.10s \"%.60s\" in it is not fabricd's, and could change stored data: "
                     "remove it with sqlite3 (DROP %.10s), or take another backup",
                     store->path, type, name, type);
 }

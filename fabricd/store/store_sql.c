@@ -10,8 +10,7 @@ static const char *sqlite_advice(int rc, int *code)
 {
     *code = PMIXFAB_ERR_IO;
     if (rc == SQLITE_IOERR_SHORT_READ)
-        return "it, or its log (-wal), was cut behind fabricd's back, and what was published last may be "
-               "lost: "
+        return "another program truncated it or its log (-wal), and the last generations may be lost: "
                "restart fabricd, and see fabricctl check";
     switch (rc & 0xff) {
     case SQLITE_BUSY:
@@ -27,7 +26,7 @@ static const char *sqlite_advice(int rc, int *code)
         return STORE_RESTORE;
     case SQLITE_CONSTRAINT:
         *code = PMIXFAB_ERR_CONFLICT;
-        return "the store does not hold what the change starts from; restart fabricd";
+        return "the store does not hold the data on which the change is based; restart fabricd";
     case SQLITE_NOMEM:
         *code = PMIXFAB_ERR_NOMEM;
         return "out of memory";
@@ -42,7 +41,7 @@ static const char *sqlite_advice(int rc, int *code)
     case SQLITE_CANTOPEN:
         return "fabricd must be able to write the file and its directory";
     default:
-        return "look at the file system and its free space; nothing was changed";
+        return "check the file system and its free space; nothing was changed";
     }
 }
 
@@ -160,9 +159,10 @@ int store_run_one(struct store *store, const char *sql, const struct store_value
 {
     int rc = store_run(store, sql, values, doing, err);
     if (rc == PMIXFAB_OK && sqlite3_changes(store->db) != 1)
-        return fab_fail(err, PMIXFAB_ERR_CONFLICT,
-                        "store %s: %s: no such row; the store does not hold what the change starts from",
-                        store->path, doing);
+        return fab_fail(
+            err, PMIXFAB_ERR_CONFLICT,
+            "store %s: %s: no such row; the store does not hold the data on which the change is based",
+            store->path, doing);
     return rc;
 }
 

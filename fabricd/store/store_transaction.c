@@ -37,11 +37,10 @@ static int check_log(struct store *store, struct fab_err *err)
     if (!store->log.known)
         return PMIXFAB_OK;
     if (!log_stat(store, &st) || st.st_dev != store->log.device || st.st_ino != store->log.file)
-        return fab_fail(
-            err, PMIXFAB_ERR_IO,
-            "store %s: its log (%s-wal) was removed while fabricd has it open: restart fabricd, which "
-            "saves what was in it; do not kill it",
-            store->path, store->path);
+        return fab_fail(err, PMIXFAB_ERR_IO,
+                        "store %s: its log (%s-wal) was removed while fabricd has it open: restart fabricd, "
+                        "which saves its contents; do not kill it",
+                        store->path, store->path);
     if (st.st_size >= store->log.size)
         return PMIXFAB_OK;
     int code = sqlite3_wal_checkpoint_v2(store->db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
@@ -74,8 +73,7 @@ int store_writable(const struct store *store, struct fab_err *err)
         return PMIXFAB_OK;
     return fab_fail(
         err, PMIXFAB_ERR_IO,
-        "store %s: its disk is %s: what is there is served, and nothing is published; it is tried again, and "
-        "fabricd goes on when there is room",
+        "store %s: its disk is %s: fabricd serves the stored state and publishes nothing until there is room",
         store->path, store->reading == EROFS ? "read-only" : "full");
 }
 

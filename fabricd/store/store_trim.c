@@ -35,7 +35,7 @@ int store_bounds(struct store *store, struct store_bounds *out, struct fab_err *
     bool bad = false;
     *out = (struct store_bounds){0};
     int rc = store_first(store, "SELECT trimmed, changes, above, checked FROM history", NULL,
-                         "reading what the history is", &row, err);
+                         "reading the state of the history", &row, err);
     if (rc == 1) {
         out->trimmed = store_number(row, 0, STORE_MAX_GENERATION, &bad);
         out->changes = store_number(row, 1, STORE_MAX_GENERATION, &bad);
@@ -44,7 +44,7 @@ int store_bounds(struct store *store, struct store_bounds *out, struct fab_err *
     }
     store_done(row);
     if (rc == 0 || bad)
-        return store_corrupt(store, err, "what is known of the history is not what was written");
+        return store_corrupt(store, err, "the state of the history has invalid values");
     return rc == 1 ? PMIXFAB_OK : rc;
 }
 
@@ -53,7 +53,7 @@ static int put_bounds(struct store *store, const struct store_bounds *bounds, st
     return store_run_one(
         store, "UPDATE history SET trimmed = ?1, changes = ?2, above = ?3, checked = ?4",
         VALUES(INT(bounds->trimmed), INT(bounds->changes), INT(bounds->above), INT(checked_bounds(bounds))),
-        "writing what the history is", err);
+        "writing the state of the history", err);
 }
 
 int store_count_changes(struct store *store, uint32_t n, struct fab_err *err)
@@ -246,5 +246,5 @@ int store_shrink(struct store *store, bool *more, struct fab_err *err)
     sqlite3_wal_autocheckpoint(store->db, STEP_WAL_PAGES);
     int code = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
     trim_set_synchronous(store, false);
-    return code == SQLITE_OK ? PMIXFAB_OK : store_fail(store, code, "giving back free pages", err);
+    return code == SQLITE_OK ? PMIXFAB_OK : store_fail(store, code, "releasing free pages", err);
 }
