@@ -320,7 +320,7 @@ void channel_answer(struct channel_request *request, int code, uint64_t held, co
         return;
     }
     if (peer->waiting != NULL && code == PMIXFAB_OK)
-        peer->known.held = held; /* this answer tells the node */
+        peer->known.held = held; /* the node gets it with this answer */
     if (code > 0 || (body = malloc(CHANNEL_MAX_WORDS)) == NULL) {
         request_refuse(request, code > 0 ? PMIXFAB_ERR_BUSY : PMIXFAB_ERR_NOMEM, reason);
         return;

@@ -120,7 +120,7 @@ static void check_exports(const struct checking *c)
     }
 }
 
-/* Otherwise a file that can never be written is noticed only when somebody needs it. The run directory is
+/* Otherwise a file that can never be written is noticed only when it is needed. The run directory is
  * made at the start. */
 static void check_metrics(const struct checking *c)
 {

@@ -162,10 +162,10 @@ void control_on_shed(void *control);
 
 /* ---- control_callers.c ---- */
 
-/* The users of the configuration, by name. A thread looks the names up, since a name service may be slow. */
+/* The users of the configuration, by name. A thread resolves the names, since a name service may be slow. */
 int callers_new(struct control *control);
 void callers_free(struct callers *callers); /* NULL allowed */
-/* Look the names up. anew: the configuration may have changed; otherwise only if the last look-up is old. */
+/* Resolve the names. anew: the configuration may have changed; otherwise only if the last look-up is old. */
 void callers_look(struct callers *callers, bool anew);
 bool callers_may_change(struct callers *callers, uid_t uid);
 bool callers_may_deliver(struct callers *callers, uid_t uid);

@@ -252,7 +252,7 @@ bool flapping_is_cut(const struct fab_inventory *inv, uint32_t port, void *dampi
  */
 int claims_init(struct publisher *publisher, struct fab_err *err);
 void claims_accept(struct publisher *publisher, struct guids *contested);
-/* Release what is due. True: something was released, so a sweep is needed. */
+/* Release the objects that are due. True: at least one was released, so a sweep is needed. */
 bool publisher_release(struct publisher *publisher);
 
 /* ---- retention.c ---- */

@@ -20,8 +20,8 @@ int scheduler_run(struct config *config);
 /*
  * The same in three steps, for a caller that runs the loop itself: begin (on error the reason is in the log),
  * run scheduler_loop() until the role is leaving, end. The configuration outlives the role. *again: the role
- * has to begin anew, after a restore or because the store's disk has room again. Returns the code of the last
- * sweep with --once, else PMIXFAB_OK.
+ * has to start again, after a restore or because the store's disk has room again. Returns the code of the
+ * last sweep with --once, else PMIXFAB_OK.
  */
 struct role;
 struct loop;

@@ -29,7 +29,7 @@ struct role {
     struct timer *room;        /* checks whether the store's disk has room again; NULL: it has room */
     struct backoff room_again; /* milliseconds between checks */
     bool hangup;               /* SIGHUP came while the role began */
-    bool again;                /* the role has to end, and to begin anew */
+    bool again;                /* the role has to end and start again */
 };
 
 /* ---- the configuration changes ------------------------------------------------------------------ */
@@ -76,7 +76,7 @@ static void scheduler_on_reload(void *owner, const struct config_reload *reload)
 #define ROOM_FIRST_MS 1000
 #define ROOM_LAST_MS  60000
 
-/* With room the role begins anew, as at a start with a full disk. */
+/* With room the role starts again, as after a start with a full disk. */
 static void on_room(void *arg)
 {
     struct role *role = arg;

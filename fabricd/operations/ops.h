@@ -36,7 +36,7 @@ struct ops_parts {
     struct exports *exports;
     struct endpoints *endpoints;
     /* The copy of a restore is complete: the role has to end, put it in place, send the answer to this
-     * descriptor, and begin anew. 0: no restore. */
+     * descriptor, and start again. 0: no restore. */
     int restored;
     struct scan_asking *asking; /* callers that wait for a node; NULL: none */
     struct verifying verifying;

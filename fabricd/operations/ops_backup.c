@@ -1,6 +1,6 @@
 /*
  * ops_backup.c - `backup`, `check` of the store and `restore`, answered when they are done. A backup to
- * restore is received and checked, then the role begins anew.
+ * restore is received and checked, then the role starts again.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -172,7 +172,7 @@ static void restore_on_copied(int code, const char *message, uint64_t bytes, voi
     int answer = fcntl(bufferevent_getfd(r->pending.connection->bev), F_DUPFD_CLOEXEC, 3);
     if (code != PMIXFAB_OK || answer < 0) {
         restore_refuse(r, code != PMIXFAB_OK ? code : PMIXFAB_ERR_IO,
-                       code != PMIXFAB_OK ? message : "restore: no descriptor is left: try again");
+                       code != PMIXFAB_OK ? message : "restore: no file descriptor is free: try again");
         if (answer >= 0)
             close(answer);
         return;
@@ -215,7 +215,7 @@ void control_op_restore(struct connection *connection, json_t *request)
         return;
     scheduler_status(parts->scheduler, &status);
     struct fab_err err = {""};
-    /* the daemon begins anew with that configuration */
+    /* the role starts again with that configuration */
     if (config_can_start(parts->config, &err) != PMIXFAB_OK) {
         connection_fail(connection, PMIXFAB_ERR_INVAL, "restore: %s", err.text);
         return;

@@ -26,7 +26,7 @@ static int name_json(const struct store_name *name, void *array)
     return 0;
 }
 
-/* Return the other names under which the history knows this object. */
+/* Return the other names of this object in the history. */
 static json_t *names_of(struct connection *connection, const char *what)
 {
     json_t *names = json_array();

@@ -200,7 +200,7 @@ static bool munged_answers(const char *path)
  */
 static int choose_security(bool remote, struct fab_err *err)
 {
-    /* libmunge knows these places only, and PMIx cannot set another one. */
+    /* libmunge uses only these places, and PMIx cannot set another one. */
     static const char *const sockets[] = {"/run/munge/munge.socket.2", "/var/run/munge/munge.socket.2"};
     bool found = false;
     for (size_t i = 0; !found && i < sizeof(sockets) / sizeof(sockets[0]); i++)
@@ -235,7 +235,7 @@ static int server_read_uri(const char *path, bool remote, struct fab_err *err)
             "remote = yes, but the PMIx library listens at %s: no other interface is up, so no other host "
             "can connect; bring one up and restart",
             uri);
-    /* Without a loopback interface the library uses another one: it would listen where nobody expects it. */
+    /* Without a loopback interface the library uses another one: it would listen at an unexpected address. */
     if (!remote && !loopback)
         return fab_fail(err, PMIXFAB_ERR_PERM,
                         "the PMIx library listens at %s, not on loopback: bring the interface lo up, or set "

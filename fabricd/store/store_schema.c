@@ -53,8 +53,7 @@ static int schema_is_newer(const struct store *store, int64_t version, int known
     for (int v = known; v > 0; v--) {
         if (store_name_before(kept, sizeof(kept), store->path, v) != PMIXFAB_OK || access(kept, F_OK) != 0)
             continue;
-        snprintf(instead, sizeof(instead), "go back to the store as it was before: fabricd --restore %s",
-                 kept);
+        snprintf(instead, sizeof(instead), "use the old store: fabricd --restore %s", kept);
         break;
     }
     return fab_fail(

@@ -309,10 +309,9 @@ TEST_IN(test_going_back, struct folder *folder, folder_setup, folder_teardown)
     assert_int_equal(store_open(folder->db, &store, &err), PMIXFAB_ERR_NEWER);
     check_line(
         &err,
-        printed(
-            "written by a newer fabricd (schema %d, this one supports %d); upgrade fabricd, or go back to "
-            "the store as it was before: fabricd --restore %s",
-            newest.n, older.n, kept));
+        printed("written by a newer fabricd (schema %d, this one supports %d); upgrade fabricd, or use the "
+                "old store: fabricd --restore %s",
+                newest.n, older.n, kept));
     int fd = open(kept, O_RDONLY | O_CLOEXEC);
     must_do(store_restore(folder->db, kept, fd, put_away, sizeof put_away, fresh_err()));
     close(fd);
