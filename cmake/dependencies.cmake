@@ -1,4 +1,4 @@
-# Everything that the project links, found once, as targets.
+# All libraries that the project links, found once, as targets.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
@@ -22,18 +22,18 @@ else()
   message(STATUS "libibnetdisc not found: the probe ibnetdisc is not built")
 endif()
 
-# The local probes, each built where its library is (probes/NAME/NAME.cmake).
+# The local probes, each built if its library is there (probes/NAME/NAME.cmake).
 pkg_check_modules(HWLOC IMPORTED_TARGET hwloc)
 pkg_check_modules(VERBS IMPORTED_TARGET libibverbs)
 pkg_check_modules(LIBFABRIC IMPORTED_TARGET libfabric)
 pkg_check_modules(UCX IMPORTED_TARGET ucx)
 pkg_check_modules(LLDPCTL IMPORTED_TARGET lldpctl)
 
-# Who a node is, the scheduler learns from munge.
+# The scheduler authenticates nodes by munge.
 find_library(MUNGE_LIBRARY munge REQUIRED)
 find_path(MUNGE_INCLUDE munge.h REQUIRED)
 
-# The page of `fabricctl report` has d3 in it: these of its modules, each on those before it.
+# The page of `fabricctl report` includes these modules of d3; each depends on those before it.
 set(D3_FILES "")
 foreach(module dispatch selection drag timer ease color interpolate transition zoom)
   find_file(D3_${module} d3-${module}.min.js PATHS /usr/share/nodejs/d3-${module}/dist /usr/share/javascript/d3-${module}
@@ -41,6 +41,6 @@ foreach(module dispatch selection drag timer ease color interpolate transition z
   list(APPEND D3_FILES ${D3_${module}})
 endforeach()
 
-# For the Python package and for tests. The system's own first: that is the one which Debian's python3-* belong to.
+# For the Python package and for tests. The system's own first, which has Debian's python3-* packages.
 find_program(Python3_EXECUTABLE python3 PATHS /usr/bin NO_DEFAULT_PATH)
 find_program(Python3_EXECUTABLE python3)

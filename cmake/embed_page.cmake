@@ -1,14 +1,14 @@
 cmake_minimum_required(VERSION 3.25)
 include(${CMAKE_CURRENT_LIST_DIR}/embed_bytes.cmake)
-# Put the page together: HTML with its style, d3 and its own scripts in it, and the policy that allows these and nothing
-# else. Write it as two arrays of bytes, before and behind the place of the data.
+# Build the page: HTML with its style, d3, its own scripts, and a policy that allows only these. Write it as two arrays
+# of bytes, before and after the place of the data.
 # cmake -DPAGE=page.html -DSTYLE=page.css -DLIBRARY=d3-a.js;d3-b.js -DLICENCE=FILE -DSCRIPTS=a.js;b.js -DOUT=page.c -P embed_page.cmake
 
-# 'sha256-...' of a text, as a Content-Security-Policy names it: base64, which CMake does not have.
+# Return 'sha256-...' of a text for a Content-Security-Policy. CMake has no base64.
 function(policy_hash text out)
   set(alphabet "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
   string(SHA256 hex "${text}")
-  string(APPEND hex "00") # 33 bytes, a whole number of threes; the last character tells of the byte too many
+  string(APPEND hex "00") # 33 bytes, a multiple of 3; the last character, of the added byte, is cut off
   set(base64 "")
   foreach(at RANGE 0 60 6)
     string(SUBSTRING "${hex}" ${at} 6 three)
@@ -33,7 +33,7 @@ foreach(part LIBRARY SCRIPTS)
   endforeach()
 endforeach()
 if("${LIBRARY_text}${SCRIPTS_text}" MATCHES "</script|<!--")
-  message(FATAL_ERROR "a script of the page has </script or <!-- in it, where the page would end it")
+  message(FATAL_ERROR "a script of the page contains </script or <!--, which would end it early")
 endif()
 
 policy_hash("${LIBRARY_text}" library_hash)

@@ -1,4 +1,4 @@
-# Write the SQL files, in order of their names, as an array of strings: schema_sql[], ended by NULL.
+# Write the SQL files, in order of their names, as an array of strings: schema_sql[], terminated by NULL.
 list(SORT FILES)
 set(text "#include <stddef.h>\n#include \"fabricd/store/store_priv.h\"\nconst char *const schema_sql[] = {\n")
 foreach(file ${FILES})

@@ -1,8 +1,8 @@
-# pmix_private: what looks into the PMIx library, where that ships its private headers. They include
-# "include/pmix_server.h" and the like, which is not where those are installed.
+# pmix_private: a target for code that uses the PMIx library's private headers, if they are installed. They include
+# "include/pmix_server.h" and similar, which are installed elsewhere, so links are made.
 find_path(PMIX_PRIVATE_INCLUDE src/mca/pnet/base/base.h HINTS ${PMIX_INCLUDE_DIRS} NO_CACHE)
 find_path(PMIX_PUBLIC_INCLUDE pmix_server.h HINTS ${PMIX_INCLUDE_DIRS} NO_CACHE)
-# libpmix works with this part of libevent; the same one must be used on its event base.
+# libpmix uses this part of libevent; code on its event base must use the same one.
 pkg_check_modules(EVENT_CORE IMPORTED_TARGET GLOBAL libevent_core)
 if(NOT PMIX_PRIVATE_INCLUDE OR NOT PMIX_PUBLIC_INCLUDE OR NOT EVENT_CORE_FOUND)
   message(STATUS "PMIx's private headers not found: its components and the guard are not built, and relaying is not supported")

@@ -1,4 +1,4 @@
-/* host_main.c - fabric-host: its command line, its parts, made and ended. */
+/* host_main.c - fabric-host: its command line; creation and end of its parts. */
 #include <argp.h>
 #include <pmix.h>
 #include <pmix_server.h>
@@ -22,10 +22,10 @@
 #include "guard/guard_enter.h"
 
 struct host {
-    struct config config; /* of it the server's part: role, rundir, scheduler, store, host, log */
+    struct config config; /* the server's part of it: role, rundir, scheduler, store, host, log */
     unsigned copies;
     bool foreground, recoverable, tagged;
-    char **argv; /* the program that it starts; NULL: none */
+    char **argv; /* the program to start; NULL: none */
     struct loop loop;
     struct process_lock *lock;
     struct served *served; /* the fabric's snapshots */
@@ -121,7 +121,7 @@ static error_t host_take_option(int key, char *arg, struct argp_state *state)
     case OPT_USAGE:
         argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_EXIT_OK);
         return 0;
-    case ARGP_KEY_ARG: /* all that follows is the program's */
+    case ARGP_KEY_ARG: /* this and all following arguments are the program's */
         host->argv = &state->argv[state->next - 1];
         state->next = state->argc;
         return 0;
@@ -130,7 +130,7 @@ static error_t host_take_option(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* The user's own places, as absolute paths: in the background the working directory is another one. */
+/* Find the user's folders as absolute paths, since a background process changes its working directory. */
 static void host_find_places(struct host *host, int argc, char **argv)
 {
     static const struct argp argp = {
@@ -160,17 +160,17 @@ static void host_find_places(struct host *host, int argc, char **argv)
     host->foreground |= host->argv != NULL;
 }
 
-static struct host *the_host; /* for what is told of jobs */
+static struct host *the_host; /* for callbacks about jobs */
 
 static void host_on_hangup(void *arg)
 {
     (void)arg;
-    log_info("SIGHUP: fabric-host reads no configuration");
+    log_info("SIGHUP: ignored: fabric-host has no configuration");
 }
 
-/* ---- the command line's program ----------------------------------------------------------------- */
+/* ---- the program of the command line ------------------------------------------------------------ */
 
-/* Of clients and tools, on the library's thread. */
+/* For clients and tools, on the library's thread. */
 static void host_on_left(const pmix_proc_t *who)
 {
     long_poll_left(who);
@@ -208,7 +208,7 @@ static int host_start_program(struct host *host, struct fab_err *err)
 
 /* ---- start and stop ----------------------------------------------------------------------------- */
 
-/* Jobs end before the server does: by SIGTERM, or a while later by SIGKILL. */
+/* End all jobs before the server: by SIGTERM, after a while by SIGKILL. */
 static void host_end_jobs(struct host *host)
 {
     jobs_terminate_all();
@@ -229,7 +229,8 @@ static void host_stop(struct host *host)
     process_unlock(host->lock);
 }
 
-/* The PMIx library lets go of connections in an order that libevent finds odd, and nothing comes of it. */
+/* Ignore libevent's warnings about the order in which the PMIx library closes connections; they are harmless.
+ */
 static void host_on_event_log(int severity, const char *text)
 {
     log_line(severity == EVENT_LOG_ERR ? PMIXFAB_LOG_ERROR : PMIXFAB_LOG_DEBUG, "libevent: %s", text);
@@ -243,7 +244,7 @@ static void host_on_signal(int signo)
     loops_handler(signo);
 }
 
-/* The loop hears of a signal only when it comes round, which it does not while output waits to be read. */
+/* Handle signals outside the loop, since the loop does not run while it waits for a reader of output. */
 static void host_take_signals(void)
 {
     static const int signals[] = {SIGTERM, SIGINT};
@@ -256,18 +257,17 @@ static void host_take_signals(void)
     }
 }
 
-/* Who connects is asked of the kernel, by the guard; and jobs ask for what was tried with one
- * version of it. */
+/* The guard gets the uid of a connection from the kernel; and jobs need repairs that were tested with one
+ * version of the library. */
 static int host_guard(struct fab_err *err)
 {
-    char why[GUARD_WHY] = "it is switched off (FABRICD_NO_REPAIR)";
+    char why[GUARD_WHY] = "FABRICD_NO_REPAIR switches it off";
     const struct pmix_guard *guard = guard_find();
     if ((guard != NULL && guard->is_off()) || guard_why_not(GUARD_JOBS, why))
-        return fab_fail(
-            err, PMIXFAB_ERR_UNSUPPORTED,
-            "fabric-host needs PMIx 4.2.2 and its guard (libpmix-guard.so), and %s: not all that a job "
-            "asks for would be done",
-            why);
+        return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED,
+                        "fabric-host needs PMIx 4.2.2 and its guard (libpmix-guard.so), and %s: it cannot "
+                        "run jobs without them",
+                        why);
     event_set_log_callback(host_on_event_log);
     return PMIXFAB_OK;
 }
@@ -279,12 +279,13 @@ static int host_start(struct host *host, struct fab_err *err)
     if (rc == PMIXFAB_OK)
         rc = process_lock(config, &host->lock, err);
     if (rc == PMIXFAB_OK && loop_new(&host->loop) != PMIXFAB_OK)
-        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "the event loop cannot be made");
+        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "cannot create the event loop");
     if (rc != PMIXFAB_OK)
         return rc;
     host_take_signals();
     jobs_init(host->loop.base);
-    /* Output for a tool that has left is kept by the library for the next one: a million pieces, else. */
+    /* By default the library keeps output of a tool that has disconnected for the next one: a million pieces.
+     */
     setenv("PMIX_MCA_pmix_max_iof_cache", "1", 0);
     host->served = served_new();
     rc = host->served == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory")
@@ -303,13 +304,13 @@ static int host_start(struct host *host, struct fab_err *err)
     return rc == PMIXFAB_OK ? host_start_program(host, err) : rc;
 }
 
-/* Its exit status. */
+/* Returns the exit status. */
 static int host_run(struct host *host)
 {
     struct fab_err err = {""};
     the_host = host;
     host->loop.on_hangup = host_on_hangup;
-    signal(SIGCHLD, SIG_DFL); /* who starts us may ignore it, and then nobody's end is to be had */
+    signal(SIGCHLD, SIG_DFL); /* a caller may have set SIG_IGN, and then no exit status is available */
     const int rc = host_start(host, &err);
     if (rc != PMIXFAB_OK)
         log_error("%s", err.text);
@@ -322,7 +323,7 @@ static int host_run(struct host *host)
     host_stop(host);
     if (rc != PMIXFAB_OK)
         return 1;
-    /* A byte is what others hear. */
+    /* An exit status has 8 bits only. */
     return host->exit_code != 0 && (host->exit_code & 0xff) == 0 ? 1 : host->exit_code;
 }
 
@@ -332,7 +333,7 @@ int main(int argc, char **argv)
         .copies = 1,
         .config = {.role = ROLE_HOST, .scheduler = (char[]){"/run/fabricd"}, .log = PMIXFAB_LOG_INFO}};
     guard_enter(argv);
-    signals_ignore(); /* its children begin here, too */
+    signals_ignore(); /* inherited by children */
     notify_open();
     host_find_places(&host, argc, argv);
     log_open(host.config.log, 0);

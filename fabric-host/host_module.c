@@ -1,7 +1,6 @@
 /*
- * host_module.c - the table of functions, and those that are a line or two. The library does by itself what
- * concerns only processes of this host: it keeps what they put, and counts who has come to a fence or a
- * connect.
+ * host_module.c - the table of functions, and the short ones. The library itself handles operations among
+ * processes of this host: it stores their data, and counts the participants of a fence or connect.
  */
 #include <stdlib.h>
 
@@ -9,8 +8,8 @@
 #include "fabric-host/host.h"
 #include "fabricd/server/server_answers.h"
 
-/* The library asks only when a participant is not here: one that has ended, or was never. The data are ours,
- * and beside another answer than success it gives none to anybody. */
+/* The library calls this only if a participant is missing: it has ended, or never existed. The data belong to
+ * us, and with an error the library passes none to any process. */
 static pmix_status_t host_fence(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[],
                                 size_t ninfo, char *data, size_t ndata, pmix_modex_cbfunc_t cbfunc,
                                 void *cbdata)
@@ -21,8 +20,8 @@ static pmix_status_t host_fence(const pmix_proc_t procs[], size_t nprocs, const 
     return PMIX_SUCCESS;
 }
 
-/* The same of a connect and a disconnect. Where it asks because one has died, it forgets those that wait
- * unless they are answered by a call. */
+/* Handle connect and disconnect in the same way. If the library calls because a participant has died, it
+ * drops the waiting ones unless it gets the answer by a callback. */
 static pmix_status_t host_connect(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[],
                                   size_t ninfo, pmix_op_cbfunc_t cbfunc, void *cbdata)
 {
@@ -31,7 +30,7 @@ static pmix_status_t host_connect(const pmix_proc_t procs[], size_t nprocs, cons
     return PMIX_SUCCESS;
 }
 
-/* It is asked for processes that are not here: there are none. */
+/* The library calls this for processes that are not on this host: there are none. */
 static pmix_status_t host_direct_modex(const pmix_proc_t *proc, const pmix_info_t info[], size_t ninfo,
                                        pmix_modex_cbfunc_t cbfunc, void *cbdata)
 {
@@ -39,7 +38,7 @@ static pmix_status_t host_direct_modex(const pmix_proc_t *proc, const pmix_info_
     return PMIX_ERR_NOT_FOUND;
 }
 
-/* ---- events: the library knows who is to hear of what ------------------------------------------- */
+/* ---- events: the library selects the receivers -------------------------------------------------- */
 
 static pmix_status_t host_register_events(pmix_status_t *codes, size_t n, const pmix_info_t info[],
                                           size_t ninfo, pmix_op_cbfunc_t cbfunc, void *cbdata)

@@ -1,4 +1,4 @@
-/* job_query.c - PMIx_Query_info about the host's own jobs. */
+/* job_query.c - PMIx_Query_info for the host's own jobs. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 /* ---- answers ------------------------------------------------------------------------------------ */
 
-/* Of all jobs. */
+/* For all jobs. */
 static pmix_status_t query_namespaces(const struct host_job *none, pmix_value_t *value)
 {
     char *text = NULL;
@@ -33,7 +33,7 @@ static pmix_status_t query_namespaces(const struct host_job *none, pmix_value_t 
     return PMIX_SUCCESS;
 }
 
-/* PMIX_SUCCESS while none has failed. */
+/* PMIX_SUCCESS while no process has failed. */
 static pmix_status_t query_status(const struct host_job *job, pmix_value_t *value)
 {
     value->type = PMIX_STATUS;
@@ -48,7 +48,7 @@ static pmix_status_t query_size(const struct host_job *job, pmix_value_t *value)
     return PMIX_SUCCESS;
 }
 
-/* A script's is its interpreter; who has ended has none. */
+/* For a script it is the interpreter; for an ended process there is none. */
 static char *query_executable(pid_t pid)
 {
     char link[32], path[PATH_MAX];
@@ -80,17 +80,17 @@ static pmix_status_t query_procs(const struct host_job *job, pmix_value_t *value
     return PMIX_SUCCESS;
 }
 
-/* ---- questions ---------------------------------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------------------------------ */
 
 static const struct job_key {
     const char *key;
-    bool all; /* it names no job */
+    bool all; /* it needs no job */
     pmix_status_t (*answer)(const struct host_job *job, pmix_value_t *value);
 } job_keys[] = {
     {PMIX_QUERY_NAMESPACES, true, query_namespaces},
     {PMIX_QUERY_JOB_STATUS, false, query_status},
     {PMIX_QUERY_PROC_TABLE, false, query_procs},
-    {PMIX_QUERY_LOCAL_PROC_TABLE, false, query_procs}, /* all are here */
+    {PMIX_QUERY_LOCAL_PROC_TABLE, false, query_procs}, /* all processes are local */
     {PMIX_JOB_SIZE, false, query_size},
     {PMIX_LOCAL_SIZE, false, query_size},
 };
@@ -114,12 +114,12 @@ static pmix_status_t query_job(const pmix_query_t *query, const struct host_job 
             nspace = info->value.data.proc == NULL ? NULL : info->value.data.proc->nspace;
     }
     if (nspace == NULL || nspace[0] == '\0')
-        return PMIX_ERR_BAD_PARAM; /* the library does not tell who asks */
+        return PMIX_ERR_BAD_PARAM; /* the library does not identify the caller */
     *job = jobs_find(nspace);
     return *job == NULL ? PMIX_ERR_NOT_FOUND : PMIX_SUCCESS;
 }
 
-/* What is asked is the library's until it is answered. */
+/* The library owns the queries until the answer. */
 struct asked {
     const pmix_query_t *queries;
     size_t n, n_keys;

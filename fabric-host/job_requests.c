@@ -1,6 +1,6 @@
 /*
- * job_requests.c - what programs and tools ask of jobs: to start one, to signal and end them; and what the
- * library's thread sees of their processes.
+ * job_requests.c - requests of programs and tools for jobs: start, signal and end them; and notifications of
+ * the library's thread about their processes.
  */
 #include <pmix.h>
 #include <signal.h>
@@ -14,12 +14,13 @@
 
 /* ---- PMIx_Spawn ------------------------------------------------------------------------------------- */
 
-/* What was asked for; the library keeps infos and applications until it has its answer. */
+/* A request; the library keeps infos and applications until its answer. */
 struct spawning {
     pmix_proc_t caller;
     const pmix_info_t *info;
     size_t n_info;
-    pmix_app_t *apps; /* with the folders that the directives name; all else is the library's */
+    /* a copy, with the working directories from the directives; all else belongs to the library */
+    pmix_app_t *apps;
     size_t n_apps;
     pmix_status_t status;
     pmix_nspace_t nspace;
@@ -35,7 +36,7 @@ static const char *spawn_folder(const pmix_info_t *info, size_t n, const char *f
     return folder;
 }
 
-/* The channel that this directive sends to the one who spawns. */
+/* Return the channel that this directive forwards to the spawner. */
 static pmix_iof_channel_t spawn_channel(const pmix_info_t *info)
 {
     return PMIX_CHECK_KEY(info, PMIX_FWD_STDOUT)   ? PMIX_FWD_STDOUT_CHANNEL
@@ -43,7 +44,7 @@ static pmix_iof_channel_t spawn_channel(const pmix_info_t *info)
                                                    : PMIX_FWD_NO_CHANNELS;
 }
 
-/* Other keys that are known: those that are followed by the library, or always. */
+/* Return whether the key is known otherwise: the library handles it, or it always holds. */
 static bool spawn_is_known(const pmix_info_t *info)
 {
     static const char *const keys[] = {PMIX_NOTIFY_COMPLETION, PMIX_SETUP_APP_ENVARS, PMIX_FWD_STDDIAG,
@@ -54,7 +55,7 @@ static bool spawn_is_known(const pmix_info_t *info)
     return variables_is_directive(info);
 }
 
-/* PMIX_STDIN_TGT: one rank, or all. Applications name it as a rank or as a process. */
+/* Read PMIX_STDIN_TGT: one rank, or all. Applications give a rank or a process. */
 static bool spawn_target(const pmix_info_t *info, pmix_rank_t *out)
 {
     if (info->value.type == PMIX_PROC_RANK)
@@ -90,7 +91,7 @@ static pmix_status_t spawn_direct(struct job_order *order, const pmix_info_t *in
     return PMIX_SUCCESS;
 }
 
-/* An application's own directives: its folder and its variables. */
+/* Read an application's own directives: its working directory and its environment. */
 static pmix_status_t spawn_app(const struct spawning *s, pmix_app_t *app)
 {
     app->cwd = (char *)spawn_folder(s->info, s->n_info, app->cwd);
@@ -124,8 +125,8 @@ static void spawn_on_loop(void *arg)
                               .n_info = s->n_info,
                               .parent = &s->caller,
                               .input_to = PMIX_RANK_INVALID};
-    /* To a tool that gave a directive the library sends all that it does not refuse, and the tool's own
-     * library writes it; a program's own library would throw it away. */
+    /* A tool that gave a directive gets all output that it does not refuse, and its library writes it; the
+     * library of a program would discard it. */
     if (s->n_info > 0 && jobs_find(s->caller.nspace) == NULL)
         order.away = PMIX_FWD_STDOUT_CHANNEL | PMIX_FWD_STDERR_CHANNEL;
     s->status = PMIX_SUCCESS;
@@ -155,11 +156,11 @@ pmix_status_t host_spawn(const pmix_proc_t *proc, const pmix_info_t info[], size
     return PMIX_ERR_NOMEM;
 }
 
-/* ---- PMIx_Job_control: all of a request is done, or nothing ----------------------------------------- */
+/* ---- PMIx_Job_control: a request is done as a whole, or not at all ---------------------------------- */
 
-/* What was asked for; the library keeps targets and directives until it has its answer. */
+/* A request; the library keeps targets and directives until its answer. */
 struct control {
-    pmix_proc_t own; /* the requestor's job: where no target is named */
+    pmix_proc_t own; /* the requestor's job: the default target */
     const pmix_proc_t *targets;
     size_t n;
     const pmix_info_t *directives;
@@ -171,7 +172,7 @@ struct control {
 
 enum control_act { CONTROL_NOTHING, CONTROL_SIGNAL, CONTROL_TERMINATE, CONTROL_KILL };
 
-/* Which of them it is, and its signal; an error: it is one that this host does not do, or a wrong number. */
+/* Read the action and its signal. Error: this host does not support it, or the number is invalid. */
 static pmix_status_t control_read(const pmix_info_t *info, enum control_act *act, int *signo)
 {
     static const struct {
@@ -194,14 +195,14 @@ static pmix_status_t control_read(const pmix_info_t *info, enum control_act *act
         *signo = info->value.type == PMIX_INT ? info->value.data.integer : 0;
         return *signo > 0 && *signo <= SIGRTMAX ? PMIX_SUCCESS : PMIX_ERR_BAD_PARAM;
     }
-    /* A name for the request, by which nobody needs to cancel what is done at once. */
+    /* An id for later cancellation, which is not needed: requests are done at once. */
     if (PMIX_CHECK_KEY(info, PMIX_JOB_CTRL_ID))
         return PMIX_SUCCESS;
     return strncmp(info->key, "pmix.jctrl.", 11) == 0 || PMIX_INFO_IS_REQUIRED(info) ? PMIX_ERR_NOT_SUPPORTED
                                                                                      : PMIX_SUCCESS;
 }
 
-/* Nothing is done unless all of it can be. */
+/* Check the whole request before anything is done. */
 static pmix_status_t control_check(const struct control *control)
 {
     bool any = false;
@@ -224,7 +225,7 @@ static pmix_status_t control_check(const struct control *control)
     return PMIX_SUCCESS;
 }
 
-/* All of a job; its end is then not one of a process that failed by itself. */
+/* Apply to a whole job; its end then does not count as the failure of a process. */
 static void control_job(struct host_job *job, enum control_act act, int signo)
 {
     if (act == CONTROL_TERMINATE)
@@ -246,7 +247,7 @@ static void control_one(const pmix_proc_t *target, enum control_act act, int sig
     proc->ending |= act != CONTROL_SIGNAL;
     process_signal(proc, signo);
     if (act == CONTROL_TERMINATE)
-        process_signal(proc, SIGCONT); /* one that is stopped hears nothing else */
+        process_signal(proc, SIGCONT); /* a stopped process handles no other signal */
 }
 
 static void control_on_answer(pmix_status_t status, void *cbdata)
@@ -368,7 +369,7 @@ static void abort_on_done(pmix_status_t status, void *cbdata)
     abortion_free(a);
 }
 
-/* Whole namespaces end in order; single processes are killed, and what follows from that is their job's. */
+/* Whole namespaces end in order; single processes are killed, and their job handles the failure. */
 static void abort_one(const pmix_proc_t *target)
 {
     struct host_job *job = jobs_find(target->nspace);
@@ -394,7 +395,7 @@ static void abort_on_loop(void *arg)
         caller->job->exit_code = a->status == 0 ? 1 : a->status;
     }
     PMIX_LOAD_PROCID(&all, a->caller.nspace, PMIX_RANK_WILDCARD);
-    bool own = a->n == 0; /* else others' jobs are ended, and the caller's goes on */
+    bool own = a->n == 0; /* otherwise other jobs are ended, and the caller's continues */
     for (size_t i = 0; i < a->n; i++) {
         own |= strcmp(a->procs[i].nspace, a->caller.nspace) == 0;
         abort_one(&a->procs[i]);

@@ -1,4 +1,4 @@
-/* job_streams.c - who wants what processes write, what is written to their standard input, and PMIx_Log. */
+/* job_streams.c - forwarding of output, writing to standard input, and PMIx_Log. */
 #include <pmix.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,8 @@ struct pull {
     pmix_proc_t procs[];
 };
 
-/* The library keeps who pulled, and picks of what it is given; it is given what somebody has asked for. */
+/* The library stores the pull requests and selects from the output that it gets; it gets only output that was
+ * requested. */
 static void streams_pull(void *arg)
 {
     const struct pull *pull = arg;
@@ -39,8 +40,8 @@ static bool is_stop(const pmix_info_t directives[], size_t n)
     return false;
 }
 
-/* 4.2.2 lets go of its record when this returns, so the answer cannot wait for the loop: who pulls of a job
- * that is not there hears nothing. */
+/* PMIx 4.2.2 frees its record when this returns, so the answer cannot wait for the loop: a pull for an
+ * unknown job gets no output and no error. */
 pmix_status_t host_iof_pull(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t directives[],
                             size_t ndirs, pmix_iof_channel_t channels, pmix_op_cbfunc_t cbfunc, void *cbdata)
 {
@@ -62,17 +63,17 @@ pmix_status_t host_iof_pull(const pmix_proc_t procs[], size_t nprocs, const pmix
 
 /* ---- input -------------------------------------------------------------------------------------- */
 
-/* What was asked for; the library keeps it until it has its answer. */
+/* A request; the library keeps it until its answer. */
 struct push {
     const pmix_proc_t *procs;
     size_t n;
-    const pmix_byte_object_t *bytes; /* NULL: that was all */
+    const pmix_byte_object_t *bytes; /* NULL: end of input */
     pmix_status_t status;
     pmix_op_cbfunc_t cbfunc;
     void *cbdata;
 };
 
-/* A wildcard is whoever of the job reads what is pushed. */
+/* A wildcard means the process of the job that reads pushed input. */
 static pmix_status_t streams_write(const pmix_proc_t *target, const pmix_byte_object_t *bytes)
 {
     struct host_job *job = jobs_find(target->nspace);
@@ -129,7 +130,7 @@ pmix_status_t host_push_stdin(const pmix_proc_t *source, const pmix_proc_t targe
 
 /* ---- PMIx_Log --------------------------------------------------------------------------------------- */
 
-/* What is to be written is the library's until it is answered. */
+/* The library owns the data until the answer. */
 struct logging {
     pmix_proc_t source;
     const pmix_info_t *data;
@@ -207,7 +208,7 @@ void host_log(const pmix_proc_t *client, const pmix_info_t data[], size_t ndata,
 {
     struct logging *l = calloc(1, sizeof(*l));
     if (l == NULL) {
-        log_error("out of memory: what %s:%u wants logged is lost", client->nspace, client->rank);
+        log_error("out of memory: a log message of %s:%u is lost", client->nspace, client->rank);
         return;
     }
     *l = (struct logging){.source = *client,
@@ -228,6 +229,6 @@ void host_log(const pmix_proc_t *client, const pmix_info_t data[], size_t ndata,
     }
     if (jobs_post(log_on_loop, l))
         return;
-    log_error("out of memory: what %s:%u wants logged is lost", client->nspace, client->rank);
+    log_error("out of memory: a log message of %s:%u is lost", client->nspace, client->rank);
     free(l);
 }

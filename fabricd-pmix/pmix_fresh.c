@@ -22,8 +22,8 @@ struct pmix_fresh {
     void *cbdata;
     struct timer *timer;
     struct watch *watch;
-    int fd;        /* a question that is not answered; -1: none */
-    int64_t asked; /* when, microseconds of the monotonic clock */
+    int fd;        /* an open question; -1: none */
+    int64_t asked; /* time of the question, microseconds of the monotonic clock */
     bool stale, known;
 };
 
@@ -52,7 +52,7 @@ static bool fresh_is_marked(const struct pmix_fresh *fresh)
     return access(path, F_OK) == 0;
 }
 
-/* Whatever comes, also the end of the connection: fabricd's loop turns. */
+/* Any answer, also the end of the connection, shows that fabricd's loop runs. */
 static void fresh_on_answer(int fd, void *arg)
 {
     struct pmix_fresh *fresh = arg;
@@ -61,7 +61,7 @@ static void fresh_on_answer(int fd, void *arg)
     fresh_set(fresh, fresh_is_marked(fresh));
 }
 
-/* False: nobody listens. */
+/* False: no process listens. */
 static bool fresh_ask(struct pmix_fresh *fresh)
 {
     static const char question[] = "{\"op\":\"ping\"}\n";
@@ -69,7 +69,7 @@ static bool fresh_ask(struct pmix_fresh *fresh)
     const int n = snprintf(address.sun_path, sizeof(address.sun_path), "%s/control.sock", fresh->rundir);
     if (n < 0 || (size_t)n >= sizeof(address.sun_path) ||
         (fresh->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) < 0)
-        return true; /* that is not known */
+        return true; /* no error is known */
     fresh->asked = clock_now(CLOCK_MONOTONIC);
     const bool connected =
         connect(fresh->fd, (const struct sockaddr *)&address, sizeof(address)) == 0 || errno == EAGAIN;
@@ -102,7 +102,7 @@ static void fresh_on_timer(void *arg)
             fresh_set(fresh, true);
     } else if (clock_now(CLOCK_MONOTONIC) - fresh->asked > FRESH_SILENCE_S * INT64_C(1000000)) {
         if (!fresh->stale)
-            log_warning("fabricd has said nothing for %d s: what is served is marked as stale",
+            log_warning("fabricd has not answered for %d s: the served data is marked as stale",
                         FRESH_SILENCE_S);
         fresh_set(fresh, true);
     }

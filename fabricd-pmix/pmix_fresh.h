@@ -1,4 +1,4 @@
-/* pmix_fresh.h - is what the run directory holds kept up to date? */
+/* pmix_fresh.h - find out whether the run directory is up to date. */
 #ifndef FABRICD_PMIX_PMIX_FRESH_H
 #define FABRICD_PMIX_PMIX_FRESH_H
 
@@ -8,9 +8,9 @@
 #include "topo/base/error.h"
 
 /*
- * It is stale where the file `stale` stands in it, where nobody listens on the control socket, and where
- * whoever listens has not reacted for FRESH_SILENCE_S. changed is called on the loop when that changes, and
- * with what it is at the start. runs: a fabricd does, although it does not listen yet.
+ * Watch the run directory. It is stale if the file `stale` exists, if no process listens on the control
+ * socket, or if the listener has not reacted for FRESH_SILENCE_S. changed is called on the loop when this
+ * changes, and once at the start. runs: fabricd runs, although it does not listen yet.
  */
 #define FRESH_SILENCE_S 30
 struct pmix_fresh;
@@ -18,7 +18,7 @@ int pmix_fresh_start(struct event_base *base, const char *rundir, bool runs,
                      void (*changed)(bool stale, void *cbdata), void *cbdata, struct pmix_fresh **out,
                      struct fab_err *err);
 
-/* Something has happened in the run directory. */
+/* Note that the run directory has changed. */
 void pmix_fresh_look(struct pmix_fresh *fresh);
 
 #endif

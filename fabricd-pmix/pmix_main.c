@@ -1,8 +1,8 @@
 /*
- * pmix_main.c - the program fabricd-pmix: a PMIx server that answers from the run directory of a fabricd.
+ * pmix_main.c - the program fabricd-pmix: a PMIx server that answers from the run directory of fabricd.
  *
- * It reads the run directory and asks fabricd for nothing. When fabricd is away it goes on serving, and says
- * that what it serves is stale. Everything that it has can be lost.
+ * It reads the run directory and sends no requests to fabricd, except to find out whether it runs. Without
+ * fabricd it continues to serve, and marks its data as stale. It has no state that must not be lost.
  */
 #include <argp.h>
 #include <errno.h>
@@ -41,10 +41,10 @@
 #include "pmix/relay/thread.h"
 #include "topo/snapshot/snapshot.h"
 
-#define PULSE_MS    500 /* between looks at the status, each of which shows that the library's thread lives */
-#define WAIT_MS     200 /* between looks for fabricd's settings, at the start */
+#define PULSE_MS    500 /* between status updates, each of which shows that the library's thread runs */
+#define WAIT_MS     200 /* between checks for fabricd's settings, at the start */
 #define FAILED_MS   1000
-#define EXIT_CONFIG 2 /* what is wrong does not become right by itself: the unit does not start it again */
+#define EXIT_CONFIG 2 /* a permanent error: the unit does not restart it */
 
 /* The command line. */
 static struct {
@@ -59,7 +59,7 @@ static struct {
     struct server_rundir *source;
     struct pmix_fresh *fresh;
     struct timer *pulse;
-    struct watch *daemon; /* the end of fabricd, whose child this is */
+    struct watch *daemon; /* the end of fabricd, if it is the parent */
     struct pmix_state state;
     char said[PMIX_STATUS_MAX];
     atomic_bool serving;
@@ -78,8 +78,8 @@ enum { OPT_RUNDIR = 256, OPT_FOLDER, OPT_CHILD, OPT_USER };
 static const struct argp_option pmix_options[] = {
     {"rundir", OPT_RUNDIR, "DIR", 0, "the run directory of fabricd (default /run/fabricd)", 0},
     {"folder", OPT_FOLDER, "DIR", 0, "the folder for its own files (default: pmix in the run directory)", 0},
-    {"child-of", OPT_CHILD, "PID", OPTION_HIDDEN, NULL, 0}, /* fabricd has started it */
-    {"user", OPT_USER, "UID:GID", OPTION_HIDDEN, NULL, 0},  /* that it becomes */
+    {"child-of", OPT_CHILD, "PID", OPTION_HIDDEN, NULL, 0}, /* started by fabricd */
+    {"user", OPT_USER, "UID:GID", OPTION_HIDDEN, NULL, 0},  /* the user to change to */
     {"version", 'V', NULL, 0, "print the version", -1},
     {0},
 };
@@ -103,7 +103,7 @@ static error_t pmix_take_option(int key, char *arg, struct argp_state *state)
         printf(PMIX_PROGRAM " %s\n", pmixfab_version());
         exit(0);
     case ARGP_KEY_ARG:
-        argp_error(state, "\"%s\": there are no arguments beside options", arg);
+        argp_error(state, "\"%s\": fabricd-pmix takes no arguments except options", arg);
         return EINVAL;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -112,7 +112,7 @@ static error_t pmix_take_option(int key, char *arg, struct argp_state *state)
 
 /* ---- the status ------------------------------------------------------------------------------------- */
 
-/* On the library's thread: it lives, and so does the loop, which has asked. */
+/* Runs on the library's thread: it shows that this thread and the loop, which has posted it, both run. */
 static void pmix_on_alive(pmix_status_t status, void *line)
 {
     (void)status;
@@ -122,7 +122,8 @@ static void pmix_on_alive(pmix_status_t status, void *line)
     free(line);
 }
 
-/* A child's lines show fabricd that it lives; a unit's file is written when there is something new. */
+/* Send the status. A child sends each one, as a sign of life; a unit writes its file only when it has
+ * changed. */
 static void pmix_say(void)
 {
     const struct pmix_guard *guard = guard_find();
@@ -162,7 +163,7 @@ static void pmix_on_fresh(bool stale, void *arg)
     subscribers_notify();
 }
 
-/* fabricd has begun anew with other settings: whoever has started this process starts the next one. */
+/* fabricd was restarted with other settings: end, and let the starter of this process start the next one. */
 static void pmix_look_at_settings(void)
 {
     struct config config;
@@ -179,7 +180,7 @@ static void pmix_look_at_settings(void)
                    pmix.config.host != NULL ? pmix.config.host : "") != 0 ||
             strcmp(config.pmix_listen != NULL ? config.pmix_listen : "",
                    pmix.config.pmix_listen != NULL ? pmix.config.pmix_listen : "") != 0) {
-            log_info("fabricd has other settings: beginning anew");
+            log_info("fabricd has other settings: restarting");
             event_base_loopbreak(pmix.loop.base);
         }
         free(pmix.settings);
@@ -201,7 +202,7 @@ static void pmix_on_pulse(void *arg)
 
 /* ---- start and stop --------------------------------------------------------------------------------- */
 
-/* Another user, for good. */
+/* Change to another user, for good. */
 static int pmix_become(const char *ids)
 {
     char *end;
@@ -211,11 +212,11 @@ static int pmix_become(const char *ids)
     if (setgroups(0, NULL) != 0 || setresgid((gid_t)group, (gid_t)group, (gid_t)group) != 0 ||
         setresuid((uid_t)user, (uid_t)user, (uid_t)user) != 0)
         return -1;
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* the change of the user has undone it */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* undone by the change of the user */
     return 0;
 }
 
-/* Wait until a fabricd has written its settings. */
+/* Wait until fabricd has written its settings. */
 static int pmix_wait_for_settings(struct fab_err *err)
 {
     bool said = false;
@@ -226,7 +227,7 @@ static int pmix_wait_for_settings(struct fab_err *err)
                        ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory")
                        : rc;
         if (!said)
-            log_info("waiting for a fabricd: %s", err->text);
+            log_info("waiting for fabricd: %s", err->text);
         said = true;
         notify_send(NOTIFY_ALIVE);
         if (starter_has_ended(0))
@@ -235,8 +236,8 @@ static int pmix_wait_for_settings(struct fab_err *err)
     }
 }
 
-/* Without the guard one refused connection ends a server. On this host that costs those who are connected;
- * from other hosts anybody could do it. Tests switch the guard off, and may. */
+/* Without the guard one refused connection ends the server. On this host that affects its clients only; with
+ * remote = yes any host could do it. Tests may switch the guard off. */
 static int pmix_look_for_guard(struct fab_err *err)
 {
     char why[GUARD_WHY];
@@ -244,13 +245,13 @@ static int pmix_look_for_guard(struct fab_err *err)
     if (pmix.state.guarded)
         return PMIXFAB_OK;
     if (pmix.config.remote)
-        return fab_fail(
-            err, PMIXFAB_ERR_UNSUPPORTED,
-            "remote = yes needs a PMIx library that fabricd has repairs for, and %s: any host could end "
-            "the server; install another one (docs/versions.md), or set remote = no",
-            why);
-    log_warning(
-        "not all repairs for the PMIx library, and %s: see docs/versions.md for what tools do not get", why);
+        return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED,
+                        "remote = yes needs all repairs of the PMIx library, and %s: any host could end the "
+                        "server; install another library (docs/versions.md), or set remote = no",
+                        why);
+    log_warning("some repairs of the PMIx library are off, and %s: docs/versions.md lists the calls of tools "
+                "that fail",
+                why);
     return PMIXFAB_OK;
 }
 
@@ -275,7 +276,7 @@ static int pmix_prepare(struct fab_err *err)
         (starter_is_daemon() && (pmix.daemon = watch_new(pmix.loop.base, STDIN_FILENO, WATCH_READ,
                                                          pmix_on_daemon_end, NULL)) == NULL))
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    timer_free(pmix.loop.alive); /* the library's thread says so, not the loop alone */
+    timer_free(pmix.loop.alive); /* the library's thread sends it, not the loop alone */
     pmix.loop.alive = NULL;
     int rc = pmix_fresh_start(pmix.loop.base, options.rundir, starter_is_daemon(), pmix_on_fresh, NULL,
                               &pmix.fresh, err);
@@ -287,12 +288,11 @@ static int pmix_prepare(struct fab_err *err)
     return rc;
 }
 
-/* Whoever takes the process over has what is left: it forbids itself the rest before a client can reach it.
- */
+/* Restrict this process before a client can reach it, in case a client takes it over. */
 static int pmix_serve(struct fab_err *err)
 {
     const int given = starter_take_socket();
-    mkdir(options.folder, 0755); /* where it cannot be made, the server's start says so */
+    mkdir(options.folder, 0755); /* on failure the server's start reports it */
     const unsigned holds = sandbox_enter(options.rundir, options.folder);
     int rc = starter_open_status(options.folder, err);
     if (rc == PMIXFAB_OK)
@@ -334,7 +334,7 @@ static int pmix_run(void)
         rc = pmix_serve(&err);
     if (rc != PMIXFAB_OK) {
         char line[PMIX_STATUS_MAX];
-        if (!starter_is_daemon()) /* which says so */
+        if (!starter_is_daemon()) /* fabricd reports it */
             log_error("%s", err.text);
         snprintf(pmix.state.failed, sizeof(pmix.state.failed), "%.290s", err.text);
         pmix_state_write(&pmix.state, line);
@@ -350,7 +350,7 @@ static int pmix_run(void)
     pmix_on_pulse(NULL);
     event_base_dispatch(pmix.loop.base);
     notify_send("STOPPING=1");
-    if (starter_is_daemon()) { /* which ends, too: the library's files are to be gone */
+    if (starter_is_daemon()) { /* fabricd may end, too: remove the library's files now */
         subscribers_stop();
         server_stop();
     }
@@ -379,9 +379,9 @@ int main(int argc, char **argv)
     process_descriptors();
     if ((options.user != NULL && pmix_become(options.user) != 0) ||
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-        log_error("it cannot become the user %s: %s", options.user != NULL ? options.user : "of its own",
+        log_error("cannot change to the user %s: %s", options.user != NULL ? options.user : "of its own",
                   strerror(errno));
         return EXIT_CONFIG;
     }
-    _exit(pmix_run()); /* what the library's threads still hold is the system's to take back */
+    _exit(pmix_run()); /* the system releases memory that the library's threads still use */
 }

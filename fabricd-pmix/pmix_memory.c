@@ -11,9 +11,9 @@
 #include "fabricd/base/log.h"
 #include "pmix/answers/plane_memory.h"
 
-/* The file: as many notes as are remembered, the oldest overwritten first. */
+/* The file: a ring of notes; the oldest is overwritten first. */
 struct memory_ring {
-    uint64_t n; /* notes that were ever made */
+    uint64_t n; /* number of notes ever made */
     struct memory_note {
         struct plane_memory_key who;
         uint64_t meant;
@@ -22,7 +22,7 @@ struct memory_ring {
 
 static struct memory_ring *ring; /* NULL: there is none */
 
-/* On the library's thread. */
+/* Runs on the library's thread. */
 static void memory_on_note(const struct plane_memory_key *who, uint32_t meant)
 {
     if (ring == NULL)
@@ -52,7 +52,8 @@ void pmix_memory_open(const char *folder)
     ring = memory_map(path);
     plane_memory_on_note(memory_on_note);
     if (ring == NULL) {
-        log_warning("%s cannot be made: %s: the next server does not know which planes clients were given",
+        log_warning("%s: cannot be created: %s: the next server cannot continue with the planes that clients "
+                    "were given",
                     path, strerror(errno));
         return;
     }

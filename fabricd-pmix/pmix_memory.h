@@ -1,12 +1,12 @@
 /*
- * pmix_memory.h - which plane each requestor was given (pmix/answers/plane_memory.h), for the server after
- * this one: clients of a relay do not notice that there is another one.
+ * pmix_memory.h - a record of the plane that each requestor was given (pmix/answers/plane_memory.h), for the
+ * next server: clients of a relay do not notice that the server was replaced.
  */
 #ifndef FABRICD_PMIX_PMIX_MEMORY_H
 #define FABRICD_PMIX_PMIX_MEMORY_H
 
-/* Read what the server before has left in this folder, and leave there what is noted from now on. Where that
- * cannot be done, a line in the log. Before the server starts. */
+/* Read the record of the last server in this folder, and continue it. On failure, log a line. Before the
+ * server starts. */
 void pmix_memory_open(const char *folder);
 
 #endif

@@ -16,13 +16,13 @@
 #include "fabricd/pmix/pmix_link.h"
 #include "fabricd/process/child.h"
 
-#define FIRST_PASSED 3 /* descriptor of the service manager's first one */
+#define FIRST_PASSED 3 /* the service manager's first descriptor */
 
 static bool of_daemon;
 static int status_fd = -1; /* a unit's file */
 static int passed = -1;    /* a unit's socket */
 
-/* A manager that keeps descriptors hands them over at the next start (sd_listen_fds(3)). */
+/* A manager that stores descriptors passes them to the next start (sd_listen_fds(3)). */
 static void starter_take_passed(void)
 {
     const char *pid = getenv("LISTEN_PID"), *n = getenv("LISTEN_FDS");
@@ -86,7 +86,7 @@ int starter_open_status(const char *folder, struct fab_err *err)
     unlink(path);
     status_fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
     return status_fd >= 0 ? PMIXFAB_OK
-                          : fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be made: %s", path, strerror(errno));
+                          : fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be created: %s", path, strerror(errno));
 }
 
 void starter_say(const char *line)
@@ -98,7 +98,7 @@ void starter_say(const char *line)
     if (of_daemon) {
         (void)child_write(text, (size_t)n);
     } else if (status_fd >= 0) {
-        memset(text + n, ' ', sizeof(text) - (size_t)n); /* what stood there before was longer, perhaps */
+        memset(text + n, ' ', sizeof(text) - (size_t)n); /* overwrites a longer old line */
         (void)!pwrite(status_fd, text, sizeof(text), 0);
     }
 }

@@ -1,6 +1,6 @@
 /*
- * pmix_starter.h - who has started this process: fabricd, whose child it is, or the service manager. Of it
- * come the listening socket of the server before this one, and to it go the socket and the status.
+ * pmix_starter.h - the starter of this process: fabricd, as its parent, or the service manager. It provides
+ * the listening socket of the last server, and gets the socket and the status.
  *
  * A child has a socket to fabricd as descriptor 0, and a pipe to it as descriptor 3.
  */
@@ -11,24 +11,24 @@
 
 #include "topo/base/error.h"
 
-/* First of all, before the environment is changed. daemon: the process number of fabricd as text; NULL: the
- * manager has started it. False: fabricd is gone. */
+/* Find the starter; call it first, before the environment is changed. daemon: the process number of fabricd
+ * as text; NULL: the manager. False: fabricd is gone. */
 bool starter_open(const char *daemon);
 bool starter_is_daemon(void);
 
-/* The listening socket of the server before; -1: none. Once. */
+/* Return the listening socket of the last server; -1: none. Call it once. */
 int starter_take_socket(void);
 
-/* Keep this socket for the next server. */
+/* Store this socket for the next server. */
 void starter_keep_socket(int fd);
 
-/* A child: wait at most so many milliseconds for the end of fabricd. True: it has come. */
+/* As a child, wait at most so many milliseconds for the end of fabricd. True: it has ended. */
 bool starter_has_ended(int milliseconds);
 
-/* Before files can be made no more: the manager's child writes its status into a file of this folder. */
+/* As a unit, create the status file in this folder, before the creation of files is forbidden. */
 int starter_open_status(const char *folder, struct fab_err *err);
 
-/* The status as one line of JSON. Any thread. */
+/* Send the status as one line of JSON. Any thread. */
 void starter_say(const char *line);
 
 #endif

@@ -20,7 +20,7 @@
 
 #include "fabricd/base/log.h"
 
-/* Of snapshots nothing counts: they are mapped. */
+/* Snapshots do not count: they are mapped. */
 #define MAX_DATA ((rlim_t)1280 << 20)
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -32,9 +32,9 @@
 /* ---- system calls ----------------------------------------------------------------------------------- */
 
 /*
- * What the PMIx library, libevent, libc with its lookups of users, and this program call. Whatever is not
- * here the kernel does not know: libraries then do as on an older kernel, where an EPERM would end them.
- * Names that this machine or its libseccomp does not have are left out.
+ * The calls of the PMIx library, libevent, libc with its user look-ups, and this program. All others return
+ * ENOSYS: libraries then act as on an older kernel, while an EPERM would end them. Names that this machine or
+ * its libseccomp does not have are skipped.
  */
 static const char allowed[] =
     /* memory */
@@ -44,9 +44,9 @@ static const char allowed[] =
     "fstat fstat64 fstatat64 fstatfs fstatfs64 getcwd getdents getdents64 ioctl lseek lstat "
     "lstat64 newfstatat open openat pread64 preadv pwrite64 read readlink readlinkat readv stat stat64 "
     "statfs statfs64 statx umask write writev "
-    /* the library's own: where it may, Landlock says */
+    /* for the library's files; Landlock restricts the folders */
     "chmod fchmod fchmodat ftruncate mkdir mkdirat rmdir unlink unlinkat "
-    /* connections; of which families, below */
+    /* connections; the address families are restricted below */
     "accept accept4 bind connect getpeername getsockname getsockopt listen recvfrom recvmmsg "
     "recvmsg sendmmsg sendmsg sendto setsockopt shutdown socketpair "
     /* waiting */
@@ -54,7 +54,7 @@ static const char allowed[] =
     "inotify_add_watch inotify_init1 inotify_rm_watch poll ppoll ppoll_time64 pselect6 pselect6_time64 "
     "select timerfd_create timerfd_gettime "
     "timerfd_settime "
-    /* threads; how they are made, below */
+    /* threads; clone is restricted below */
     "exit exit_group futex futex_time64 get_robust_list rseq sched_getaffinity sched_getparam "
     "sched_getscheduler sched_yield set_robust_list set_tid_address "
     /* signals */
@@ -64,19 +64,19 @@ static const char allowed[] =
     "gettimeofday nanosleep time "
     /* more of this kind */
     "seccomp "
-    /* who and where it is */
+    /* identity of process and host */
     "arch_prctl getcpu getegid getegid32 geteuid geteuid32 getgid getgid32 getgroups getgroups32 "
     "getpgrp getpid getppid getrandom getresgid getresuid getrlimit getrusage getsid gettid "
     "getuid getuid32 prctl prlimit64 sysinfo times uname";
 
-/* What somebody would try who has taken it over: told as what is forbidden. */
+/* Calls of an attacker who has taken the process over: these return EPERM. */
 static const char forbidden[] =
     "execve execveat ptrace process_vm_readv process_vm_writev kill fork vfork mount umount2 "
     "chroot pivot_root unshare setns bpf keyctl perf_event_open io_uring_setup userfaultfd "
     "init_module finit_module kexec_load reboot rename renameat renameat2 link linkat symlink "
     "symlinkat mknod mknodat chown fchown lchown fchownat setuid setresuid setgid setresgid";
 
-/* What has no use once it serves. */
+/* Calls that are not needed once the server runs. */
 static const char done_with[] = "chmod fchmod fchmodat ftruncate listen mkdir mkdirat";
 
 static int filter_add_names(scmp_filter_ctx filter, uint32_t action, const char *names)
@@ -87,14 +87,14 @@ static int filter_add_names(scmp_filter_ctx filter, uint32_t action, const char 
         const size_t size = strcspn(at, " ");
         snprintf(name, sizeof(name), "%.*s", (int)size, at);
         const int call = seccomp_syscall_resolve_name(name);
-        if (call >= 0) /* less: another machine's */
+        if (call >= 0) /* less than 0: a call of another architecture */
             rc = seccomp_rule_add(filter, action, call, 0);
         at += size;
     }
     return rc;
 }
 
-/* Of an argument of a call: equal to a; or, masked with a, equal to b. */
+/* Compare an argument of a call: equal to a; or, masked with a, equal to b. */
 static struct scmp_arg_cmp filter_value(unsigned argument, enum scmp_compare how, scmp_datum_t a,
                                         scmp_datum_t b)
 {
@@ -104,7 +104,7 @@ static struct scmp_arg_cmp filter_value(unsigned argument, enum scmp_compare how
 static int filter_add_details(scmp_filter_ctx filter)
 {
     static const int families[] = {AF_UNIX, AF_INET, AF_INET6};
-    static const int netlink[] = {NETLINK_ROUTE, NETLINK_SOCK_DIAG}; /* interfaces; whose a connection is */
+    static const int netlink[] = {NETLINK_ROUTE, NETLINK_SOCK_DIAG}; /* interfaces; owners of connections */
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < 3; i++)
         rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
@@ -113,7 +113,7 @@ static int filter_add_details(scmp_filter_ctx filter)
         rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2,
                               filter_value(0, SCMP_CMP_EQ, AF_NETLINK, 0),
                               filter_value(2, SCMP_CMP_EQ, (scmp_datum_t)netlink[i], 0));
-    if (rc == 0) /* libc falls back from clone3, whose flags no filter sees */
+    if (rc == 0) /* clone3 fails, whose flags a filter cannot see, and libc uses clone instead */
         rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
                               filter_value(0, SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
     if (rc == 0) /* abort() */
@@ -136,13 +136,13 @@ static bool filter_calls(void)
         rc = seccomp_load(filter);
     seccomp_release(filter);
     if (rc != 0)
-        log_warning("its system calls cannot be filtered: %s", strerror(-rc));
+        log_warning("cannot filter the system calls of fabricd-pmix: %s", strerror(-rc));
     return rc == 0;
 }
 
 /* ---- files ---------------------------------------------------------------------------------------- */
 
-/* linux/landlock.h of the build machine may be older than the kernel: these are its numbers, and stay so. */
+/* The build machine's linux/landlock.h may be older than the kernel. These numbers are part of the ABI. */
 #define READ_FILE       (UINT64_C(1) << 2)
 #define READ_DIR        (UINT64_C(1) << 3)
 #define READ            (READ_FILE | READ_DIR)
@@ -161,7 +161,7 @@ struct landlock_beneath {
     int32_t folder;
 } __attribute__((packed));
 
-/* Of files, what each version of the interface knows; of version 1 the first 13 bits. */
+/* The file rights of each version of the interface; version 1 has the first 13 bits. */
 static uint64_t known_rights(long version)
 {
     static const unsigned bits[] = {13, 14, 15, 15, 16};
@@ -186,7 +186,7 @@ static void allow_folder_of(int rules, const char *path)
     landlock_allow(rules, dirname(copy), 0, READ);
 }
 
-/* Where a library is, there are its modules, which are loaded when they are needed. */
+/* Allow the folder of each library, since its modules may be loaded later. */
 static int allow_library(struct dl_phdr_info *library, size_t size, void *rules)
 {
     (void)size;
@@ -194,7 +194,7 @@ static int allow_library(struct dl_phdr_info *library, size_t size, void *rules)
     return 0;
 }
 
-/* Folders with a colon between them. */
+/* Folders separated by colons. */
 static void allow_list(int rules, const char *list)
 {
     char folder[PATH_MAX];
@@ -209,8 +209,7 @@ static void allow_list(int rules, const char *list)
     }
 }
 
-/* Which files this process may touch from now on; a matter of the kernel (Linux 5.13). False: it does not do
- * it. */
+/* Restrict the files that this process can access (Linux 5.13). False: the kernel does not support it. */
 static bool landlock_enter(const char *rundir, const char *own)
 {
     static const char *const readable[] = {"/usr", "/lib", "/lib64", "/etc",        "/proc",
@@ -229,15 +228,15 @@ static bool landlock_enter(const char *rundir, const char *own)
         landlock_allow(rules, readable[i], 0, READ);
     dl_iterate_phdr(allow_library, &rules);
     allow_list(rules, getenv("PMIX_MCA_mca_base_component_path"));
-    allow_folder_of(rules, rundir); /* it may be removed and made anew */
+    allow_folder_of(rules, rundir); /* the run directory may be removed and made again */
     landlock_allow(rules, own, O_NOFOLLOW | O_DIRECTORY,
-                   handled.files & ~UINT64_C(1)); /* all but to execute */
+                   handled.files & ~UINT64_C(1)); /* all except execute */
     const bool done = syscall(SYS_landlock_restrict_self, rules, 0) == 0;
     close(rules);
     return done;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------- */
+/* ---- the whole sandbox ------------------------------------------------------------------------------ */
 
 unsigned sandbox_enter(const char *rundir, const char *own)
 {

@@ -1,9 +1,9 @@
 /*
- * guard.c - which parts are done, and whether the library's calls reach the guard.
+ * guard.c - find out which parts of the guard are active, and whether the library's calls reach the guard.
  *
- * A function of the guard is called where the library looks it up by its name, and finds the guard's first. A
+ * A function of the guard is called if the library looks it up by name, and finds the guard's first. A
  * library of the same version may be linked so that it does not (-Bsymbolic-functions, protected symbols), or
- * may hide the function behind the guard's. Its relocations say so, before it is started.
+ * may hide the original function. Its relocations show that before it is started.
  */
 #include <elf.h>
 #include <link.h>
@@ -28,9 +28,9 @@
 static atomic_int server_kind; /* enum guard_server */
 static void (*_Atomic log_fn)(const char *line);
 
-/* ---- functions behind the guard's ------------------------------------------------------------------- */
+/* ---- the original functions ------------------------------------------------------------------------- */
 
-/* The library loads munge's with a module of its own, where a process does not see it. */
+/* The library loads munge's library with a module of its own, outside the global scope of the process. */
 void *guard_find_original(const char *name)
 {
     void *found = dlsym(RTLD_NEXT, name);
@@ -44,18 +44,18 @@ void *guard_original(const char *name)
 {
     void *found = guard_find_original(name);
     if (found == NULL) {
-        fprintf(stderr, "libpmix-guard: there is no %s() behind the guard's\n", name);
+        fprintf(stderr, "libpmix-guard: there is no original function %s()\n", name);
         abort();
     }
     return found;
 }
 
-/* ---- is each of them reached? ------------------------------------------------------------------------ */
+/* ---- check that each function is reached ------------------------------------------------------------- */
 
 struct guarded {
     const char *name;
     enum guard_part part;
-    bool optional; /* of a library that the PMIx library may load later, or do without */
+    bool optional; /* in a library that the PMIx library may load later, or not at all */
 };
 
 static const struct guarded all_guarded[] = {
@@ -90,7 +90,7 @@ static bool guarded_in(const struct guarded *guarded, enum guard_part part)
            (part == GUARD_REQUESTS && guarded->part == GUARD_FABRIC);
 }
 
-/* What the dynamic section of a loaded library says. */
+/* The tables in the dynamic section of a loaded library. */
 struct library_tables {
     const char *base;
     const char *strings;
@@ -99,12 +99,12 @@ struct library_tables {
         const char *first;
         size_t bytes, each;
     } data, calls;
-    bool symbolic; /* it looks for each name in itself first */
+    bool symbolic; /* it resolves each name in itself first */
 };
 
 static const void *reached_pointer(const struct link_map *map, const ElfW(Dyn) * entry)
 {
-    const uintptr_t there = entry->d_un.d_ptr; /* most linkers have added the base by now */
+    const uintptr_t there = entry->d_un.d_ptr; /* most dynamic linkers have added the base already */
     return (const void *)(there < map->l_addr ? there + map->l_addr : there);
 }
 
@@ -134,8 +134,8 @@ static void reached_read(const struct link_map *map, struct library_tables *out)
     out->data.each = out->calls.each = each;
 }
 
-/* How often the library looks this name up there; -1: one of these did not find `own`. A call that was not
- * made yet has found nothing so far. */
+/* Count the relocations of this name in the table; -1: one of them does not resolve to `own`. A call that was
+ * not made yet is not resolved. */
 static int reached_count(const struct library_tables *library, const struct relocations *table,
                          const char *name, const void *own, const void *original)
 {
@@ -170,7 +170,7 @@ static bool reached_one(const struct library_tables *library, const struct guard
     return data >= 0 && calls >= 0 && (data + calls > 0 || guarded->optional);
 }
 
-/* A function of the part that is not reached; NULL: all are. */
+/* Return a function of the part that is not reached; NULL: all are. */
 static const char *reached_look(enum guard_part part)
 {
     struct library_tables library;
@@ -193,7 +193,7 @@ static const char *guard_unreached(enum guard_part part)
     static struct {
         atomic_bool looked;
         const char *_Atomic name;
-    } found[GUARD_JOBS + 1]; /* the same for all who look */
+    } found[GUARD_JOBS + 1]; /* the same for all callers */
     if (!atomic_load(&found[part].looked)) {
         atomic_store(&found[part].name, reached_look(part));
         atomic_store(&found[part].looked, true);
@@ -201,9 +201,10 @@ static const char *guard_unreached(enum guard_part part)
     return atomic_load(&found[part].name);
 }
 
-/* ---- which parts are done ------------------------------------------------------------------------------ */
+/* ---- active parts -------------------------------------------------------------------------------------- */
 
-/* The running library is the one that the guard was compiled with, and one that the part is for. */
+/* Return whether the running library is the one that the guard was compiled with, and one that the part
+ * supports. */
 static bool guard_knows(enum guard_part part)
 {
     int major = 0, minor = 0, release = 0;
@@ -230,7 +231,7 @@ bool guard_why_not_done(enum guard_part part, char why[GUARD_WHY])
     else if (guard_unreached(part) != NULL)
         snprintf(
             why, GUARD_WHY,
-            "%s does not call the repair of %s() (linked with -Bsymbolic-functions, or without its symbols?)",
+            "%s does not call the repair of %s() (linked with -Bsymbolic-functions, or stripped of symbols)",
             version != NULL && dladdr(version, &info) != 0 ? info.dli_fname : "the library",
             guard_unreached(part));
     return why[0] != '\0';
@@ -264,7 +265,7 @@ void guard_log_to(void (*fn)(const char *line))
     atomic_store(&log_fn, fn);
 }
 
-/* Untrusted clients must not fill the log: each line comes once in LOG_AGAIN_S. */
+/* Untrusted clients must not fill the log: each line is logged once in LOG_AGAIN_S. */
 void guard_log(const char *line)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

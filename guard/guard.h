@@ -1,9 +1,9 @@
 /*
  * guard.h - the guard around the PMIx library of a server program: libpmix-guard.so, which is preloaded.
  *
- * It has functions of the library, of munge and of libc by their names, so the library's calls reach it
- * first. There it works around the library's faults (docs/upstream.md), and bounds what untrusted clients may
- * do. A program finds it at run time: guard_find(). Nothing is linked.
+ * It defines functions of the library, of munge and of libc by the same names, so that the library's calls
+ * reach it first. There it works around faults of the library (docs/upstream.md), and limits untrusted
+ * clients. A program finds it at run time by guard_find(); nothing is linked.
  */
 #ifndef GUARD_GUARD_H
 #define GUARD_GUARD_H
@@ -17,82 +17,82 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* Where a connection comes from: a user of this host, or another host. Compared as bytes. */
+/* The origin of a connection: a user of this host, or another host. Compared bytewise. */
 struct guard_origin {
-    uint32_t local;          /* 1: a process of this host, with this user */
-    uint32_t uid;            /* 0 with another host's */
-    struct in6_addr address; /* another host's; an IPv4 one is mapped */
+    uint32_t local;          /* 1: a process of this user on this host */
+    uint32_t uid;            /* 0 for another host */
+    struct in6_addr address; /* of another host; an IPv4 address is mapped */
 };
 
-/* What the guard does. Each part is done as a whole, with the versions of the library that it was tried with.
- */
+/* The parts of the guard. Each part is active as a whole, with the versions of the library that it was tested
+ * with. */
 enum guard_part {
-    GUARD_FABRIC,      /* a fabric's register and update */
-    GUARD_REQUESTS,    /* these, get and query */
-    GUARD_CONNECTIONS, /* who connects, what he sends, how it ends; events; munge */
-    GUARD_JOBS,        /* all of this for the processes of one's own jobs */
+    GUARD_FABRIC,      /* register and update of a fabric */
+    GUARD_REQUESTS,    /* also get and query */
+    GUARD_CONNECTIONS, /* connections: admission, messages, end; events; munge */
+    GUARD_JOBS,        /* the same for processes of the server's own jobs */
 };
 
-/* Whose server it is. */
+/* The kind of server. */
 enum guard_server {
-    GUARD_SERVER_OTHER,  /* before serve(): any server, for which only GUARD_FABRIC is done */
-    GUARD_SERVER_FABRIC, /* it answers everybody about fabrics, and connects to nobody: requests, connections
-                          */
-    GUARD_SERVER_USER,   /* one user's, with jobs: others are refused, and messages are not looked at */
+    GUARD_SERVER_OTHER,  /* before serve(): any server; only GUARD_FABRIC is active */
+    GUARD_SERVER_FABRIC, /* answers all callers about fabrics, and connects to none: requests, connections */
+    GUARD_SERVER_USER,   /* of one user, with jobs: others are refused, and messages are not checked */
 };
 
 #define GUARD_WHY 512
 
-/* From any thread, but where it says another one. */
+/* From any thread, unless stated otherwise. */
 struct pmix_guard {
     size_t size; /* of this table */
 
     /* ---- before the server starts ---- */
 
-    /* Why a part is not done with this library, as a text behind "and": true. It is done: false. */
+    /* Write why a part is not active with this library, as a text to follow "and", and return true. False: it
+     * is active. */
     bool (*why_not)(enum guard_part part, char why[GUARD_WHY]);
-    /* FABRICD_NO_REPAIR=1: nothing is done. */
+    /* Return whether FABRICD_NO_REPAIR=1 switches all parts off. */
     bool (*is_off)(void);
     void (*serve)(enum guard_server server);
-    /* The library takes this listening TCP socket in place of binding one of its own, and leaves it open for
-     * others when it ends. The guard takes the descriptor over. False: not with this library. */
+    /* Let the library use this listening TCP socket instead of binding its own, and keep it open for others
+     * when it ends. Takes the descriptor over. False: not with this library. */
     bool (*listen_on)(int fd);
-    /* Warnings, each at most once a minute. NULL: to nobody. */
+    /* Set the function for warnings, each at most once a minute. NULL: none. */
     void (*log_to)(void (*fn)(const char *line));
-    /* A tool, relay or client has gone, and nobody of this name is connected any more. On the library's
-     * thread. NULL: nobody hears of it. Also after the server has stopped. */
+    /* Set the function to call when a tool, relay or client has disconnected and no connection of this name
+     * is left. On the library's thread, also after the server has stopped. NULL: none. */
     void (*on_left)(void (*fn)(const pmix_proc_t *proc));
 
     /* ---- bounds ---- */
 
-    /* The connections of root, of this process's user and of this one are not bounded. */
+    /* Do not limit connections of this user, root, and this process's user. */
     void (*prefer)(uid_t uid);
-    unsigned (*connected)(void); /* how many are */
-    unsigned (*refused)(void);   /* connections that were not admitted, since the start */
+    unsigned (*connected)(void); /* number of connections */
+    unsigned (*refused)(void);   /* refused connections since the start */
 
     /* ---- on the library's thread ---- */
 
-    /* The program has deregistered this job: what the library keeps of its ended processes is released. */
+    /* Release the library's data of ended processes of a job that the program has deregistered. */
     void (*job_forgotten)(const char *nspace);
 
-    /* Before the server is stopped. */
+    /* Call it before the server is stopped. */
     void (*stop)(void);
 };
 
-/* NULL: it was not preloaded, or is an older one. */
+/* Return the guard. NULL: it was not preloaded, or is an older one. */
 static inline const struct pmix_guard *guard_find(void)
 {
     const struct pmix_guard *guard = (const struct pmix_guard *)dlsym(RTLD_DEFAULT, "pmix_guard");
     return guard != NULL && guard->size >= sizeof(*guard) ? guard : NULL;
 }
 
-/* As the table's, also where there is no guard. */
+/* Call the table's function, if there is a guard. */
 static inline bool guard_why_not(enum guard_part part, char why[GUARD_WHY])
 {
     const struct pmix_guard *guard = guard_find();
     if (guard != NULL)
         return guard->why_not(part, why);
-    snprintf(why, GUARD_WHY, "libpmix-guard.so was not preloaded (is it installed?)");
+    snprintf(why, GUARD_WHY, "libpmix-guard.so was not preloaded (check that it is installed)");
     return true;
 }
 

@@ -1,16 +1,15 @@
 /*
- * guard_clients.c - those who are connected: how much they send and what of it reaches the library; their
- * end; and who hears of an event (docs/upstream.md, M1 to M10, C2, C17, R4, R8, R11, R18).
+ * guard_clients.c - connected clients: how much they may send and which messages reach the library; their
+ * end; and the receivers of an event (docs/upstream.md, M1 to M10, C2, C17, R4, R8, R11, R18).
  *
- * The library makes room for as much as a message's first bytes announce, and never frees what it has of a
- * message whose connection is lost. It takes a message of a tool for the answer of its own server when the
- * tag is the same. It unpacks what stands in it for each command that it knows, and believes each count. Here
- * a message is not longer than the longest that fabricd has use for, and a command is one that fabricd
- * answers.
+ * The library allocates as much as the first bytes of a message announce, and never frees the part of a
+ * message whose connection is lost. It takes a message of a tool for the answer of its own server if the tag
+ * is the same. It unpacks the contents of each command that it knows, and trusts each count. Here a message
+ * is limited to the longest that fabricd uses, and a command must be one that fabricd answers.
  *
- * When a handshake fails the library closes the connection's descriptor twice. Whoever is given its number in
- * between, on another thread, loses what he has just opened. Here the number stays taken until the library
- * has come to an end with it. And the library keeps all that it knows of each tool that ever was.
+ * When a handshake fails, the library closes the connection's descriptor twice. If another thread gets its
+ * number in between, that thread loses its new descriptor. Here the number stays in use until the library has
+ * closed it finally. The library also keeps all data of each tool that ever connected.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -43,19 +42,19 @@ void guard_on_left(void (*fn)(const pmix_proc_t *proc))
 #include <src/mca/ptl/base/base.h>
 #include <src/server/pmix_server_ops.h>
 
-/* A host's report in its credential, which makes 4 bytes of 3, and what stands around it. */
+/* A host's report in its credential, where 3 bytes take 4, and the rest of the message. */
 #define MOST_BYTES ((uint32_t)2 * FAB_DELIVERY_MAX + 131072)
 
-#define OWN_MOST_BYTES    ((uint32_t)1 << 30) /* of one's own client or tool */
-#define MOST_UNREAD       16384               /* answers that the other side has not read */
+#define OWN_MOST_BYTES    ((uint32_t)1 << 30) /* of the user's own client or tool */
+#define MOST_UNREAD       16384               /* unread answers of a connection */
 #define MOST_UNREAD_BYTES ((size_t)64 << 20)
-#define LOOK_AT_ALL       16 /* once for so many questions */
+#define LOOK_AT_ALL       16 /* check all once in so many requests */
 
 /* ---- descriptors --------------------------------------------------------------------------------- */
 
 static int clients_close(int fd)
 {
-    static int (*_Atomic original)(int); /* the same for all who look for it */
+    static int (*_Atomic original)(int); /* the same for all callers */
     int (*found)(int) = atomic_load(&original);
     if (found == NULL) {
         *(void **)&found = guard_original("close");
@@ -72,8 +71,8 @@ static void leave_on_end(evutil_socket_t none, short what, void *arg)
     clients_close(fd);
 }
 
-/* Of the system, for everybody in this process; only connections that accept() has admitted are another
- * matter. */
+/* Replaces the system's function for this whole process; it acts differently only for connections that
+ * accept() has admitted. */
 int close(int fd)
 {
     const struct timeval at_once = {0};
@@ -93,7 +92,7 @@ int close(int fd)
     return clients_close(fd);
 }
 
-/* ---- what the library knows of a tool ------------------------------------------------------------ */
+/* ---- the library's data of a tool ---------------------------------------------------------------- */
 
 static bool leave_is_known(const pmix_namespace_t *nptr)
 {
@@ -104,7 +103,7 @@ static bool leave_is_known(const pmix_namespace_t *nptr)
     return false;
 }
 
-/* The library's storage has put it on the list, and knows nothing else of it. */
+/* Return whether only the library's storage has put it on the list, without any data. */
 static bool leave_is_left_over(const pmix_namespace_t *nptr)
 {
     return nptr->nprocs == 0 && nptr->nlocalprocs == SIZE_MAX && !nptr->all_registered &&
@@ -125,13 +124,13 @@ static bool leave_is_used(const char *nspace)
     return strcmp(nspace, pmix_globals.myid.nspace) == 0;
 }
 
-/* Nobody of that namespace is there any more. */
+/* Remove a namespace without connections. */
 static void leave_forget_namespace(const char *nspace)
 {
     pmix_namespace_t *nptr, *next;
     pmix_status_t rc;
     PMIX_GDS_DEL_NSPACE(rc, nspace);
-    (void)rc; /* what is not there need not be removed */
+    (void)rc; /* ignored: it may not exist */
     PMIX_LIST_FOREACH_SAFE(nptr, next, &pmix_globals.nspaces, pmix_namespace_t)
     if (nptr->nspace != NULL && strcmp(nptr->nspace, nspace) == 0) {
         pmix_list_remove_item(&pmix_globals.nspaces, &nptr->super);
@@ -139,7 +138,7 @@ static void leave_forget_namespace(const char *nspace)
     }
 }
 
-/* Somebody else who is connected has the same name. */
+/* Return whether another connection has the same name. */
 static bool leave_has_namesake(const pmix_peer_t *peer, const pmix_proc_t *name)
 {
     for (int i = 0; i < pmix_server_globals.clients.size; i++) {
@@ -160,7 +159,7 @@ static void leave_tell(const pmix_peer_t *peer)
         fn(&name);
 }
 
-/* A process of a job that the host has registered: the library counts it until the job is forgotten. */
+/* Return whether it is a process of a registered job: the library counts it until the job is deregistered. */
 static bool leave_is_of_job(const pmix_peer_t *peer)
 {
     return peer->nptr->all_registered && leave_is_known(peer->nptr);
@@ -188,9 +187,9 @@ static void leave_on_lost(evutil_socket_t none, short what, void *arg)
     PMIX_RELEASE(peer); /* NOLINT(clang-analyzer-unix.Malloc): there were two references */
 }
 
-/* The library gathers the ends of connections into one event, and copies all of that for each further one: of
- * thousands that end at once it would be at that for seconds. And it keeps the event for a newcomer of the
- * same name, who would hear that his connection is lost. Here each has its own, which is not kept. */
+/* The library collects lost connections in one event, and copies it for each further one: with thousands of
+ * them this takes seconds. It also caches the event for a new connection of the same name, which would be
+ * told that its connection is lost. Here each has its own event, which is not cached. */
 static void leave_let_event_go(void)
 {
     pmix_event_chain_t *event, *next;
@@ -230,23 +229,23 @@ void guard_job_forgotten(const char *nspace)
     }
 }
 
-/* Somebody who has connected to this server; not a server that this one has connected to, and not itself. */
+/* Return whether the peer has connected to this server; not a server that this one has connected to, and not
+ * itself. */
 static bool receive_is_connected(const pmix_peer_t *peer)
 {
     return peer != NULL && peer != pmix_globals.mypeer && peer != pmix_client_globals.myserver &&
            (peer->proc_type.type & (PMIX_PROC_CLIENT | PMIX_PROC_TOOL)) != 0;
 }
 
-/* A server of one user's own has nobody outside. */
+/* A server of one user has no external clients. */
 static bool receive_is_from_outside(const pmix_peer_t *peer)
 {
     return !guard_serves_user() && receive_is_connected(peer);
 }
 
-/* ---- a message comes ----------------------------------------------------------------------------- */
+/* ---- receiving a message ------------------------------------------------------------------------- */
 
-/* The header is there as a whole: make room for what it announces, of which no page is touched before it
- * comes. */
+/* The header is complete: allocate the announced size. No page is touched before data arrive. */
 static bool receive_begin_data(int sd, pmix_ptl_recv_t *msg)
 {
     const bool own = guard_serves_user();
@@ -255,8 +254,8 @@ static bool receive_begin_data(int sd, pmix_ptl_recv_t *msg)
     msg->hdr.nbytes = ntohl(msg->hdr.nbytes);
     const uint32_t n = msg->hdr.nbytes;
     if (own ? n > OWN_MOST_BYTES : n == 0 || n > MOST_BYTES || !connections_take(sd, n)) {
-        guard_log("a message of a tool was refused: it announces more bytes than fabricd has use for, "
-                  "or its user has too many under way");
+        guard_log("a message of a tool was refused: it announces more bytes than any that fabricd needs, or "
+                  "its user has too many unfinished ones");
         return false;
     }
     msg->data = n == 0 ? NULL : malloc(n);
@@ -266,7 +265,7 @@ static bool receive_begin_data(int sd, pmix_ptl_recv_t *msg)
     return msg->hdr_recvd;
 }
 
-/* The library takes a header that comes in pieces for none. True: it has its turn, with the data or with the
+/* The library rejects a header that arrives in pieces. True: the library continues, with the data or with the
  * end of the connection. */
 static bool receive_header(int sd, pmix_ptl_recv_t *msg)
 {
@@ -284,7 +283,7 @@ static bool receive_header(int sd, pmix_ptl_recv_t *msg)
     return true;
 }
 
-/* As the library would make it: so it is in our hands, too, when the library lets go of it. */
+/* Allocate it as the library does, so that it can be freed here when the library drops it. */
 static pmix_ptl_recv_t *receive_begin(pmix_peer_t *peer)
 {
     pmix_ptl_recv_t *msg = PMIX_NEW(pmix_ptl_recv_t);
@@ -312,7 +311,7 @@ void pmix_ptl_base_recv_handler(int sd, short flags, void *cbdata)
         return;
     PMIX_RETAIN(msg);
     original(sd, flags, cbdata);
-    if (peer->sd < 0) { /* lost, and the message with it */
+    if (peer->sd < 0) { /* connection and message are lost */
         free(msg->data);
         msg->data = NULL;
         clients_lost(peer);
@@ -320,7 +319,7 @@ void pmix_ptl_base_recv_handler(int sd, short flags, void *cbdata)
     PMIX_RELEASE(msg);
 }
 
-/* What could not be sent is how the library learns of an end, too. */
+/* A failed send also reports the end of a connection to the library. */
 void pmix_ptl_base_send_handler(int sd, short flags, void *cbdata)
 {
     GUARD_ORIGINAL(pmix_ptl_base_send_handler);
@@ -345,9 +344,10 @@ void pmix_ptl_base_send_handler(int sd, short flags, void *cbdata)
     PMIX_RELEASE(peer);
 }
 
-/* ---- a message is there --------------------------------------------------------------------------- */
+/* ---- a complete message --------------------------------------------------------------------------- */
 
-/* A register's status is overlooked: it gets an answer without a byte, as in guard_requests.c. */
+/* Send an answer without data; a register's status is ignored by its caller, as described in
+ * guard_requests.c. */
 static void receive_answer(pmix_peer_t *peer, uint32_t tag, uint8_t command, pmix_status_t status)
 {
     pmix_buffer_t *reply = PMIX_NEW(pmix_buffer_t);
@@ -367,7 +367,7 @@ static size_t receive_size(const pmix_ptl_send_t *answer)
     return answer == NULL || answer->data == NULL ? 0 : answer->data->bytes_used;
 }
 
-/* Bytes of answers that it has not read. */
+/* Return the unread bytes of a connection's answers. */
 static size_t receive_unread(pmix_peer_t *peer)
 {
     const pmix_ptl_send_t *unread;
@@ -382,25 +382,25 @@ static bool receive_is_too_much(pmix_peer_t *peer, size_t bytes)
     return bytes > MOST_UNREAD_BYTES || !connections_unread(peer->sd, bytes);
 }
 
-/* It asks, and does not read what it is told. */
+/* Return whether the peer sends requests and does not read the answers. */
 static bool receive_reads_nothing(pmix_peer_t *peer)
 {
     const pmix_ptl_send_t *last = (pmix_ptl_send_t *)pmix_list_get_last(&peer->send_queue);
     const size_t n = pmix_list_get_size(&peer->send_queue);
     if (n > MOST_UNREAD)
         return true;
-    /* They are counted where that is too much, if all are as large as the last one. */
+    /* Count exactly only if the estimate, all as large as the last one, is too much. */
     const size_t about = receive_size(peer->send_msg) + (n == 0 ? 0 : receive_size(last) * n);
     return receive_is_too_much(peer, about) && receive_is_too_much(peer, receive_unread(peer));
 }
 
 static void receive_end_silent(pmix_peer_t *peer)
 {
-    guard_log("a tool was disconnected: it asks, and does not read the answers");
+    guard_log("a tool was disconnected: it sends requests and does not read the answers");
     guard_end_connection(peer->sd);
 }
 
-/* Of all, now and then: what a connection was told since it asked last is counted, and is what ends. */
+/* Check all connections from time to time: answers sent since a connection's last request count, too. */
 static void receive_look_at_all(void)
 {
     static unsigned asked;
@@ -415,8 +415,8 @@ static void receive_look_at_all(void)
     }
 }
 
-/* Only what fabricd raises, and once: the library keeps each code that it is given, as often as it is given
- * it, looks through all of them for each further one, and sends an event as often as its code is there. */
+/* Register only events that fabricd raises, and each once: the library stores each registered code
+ * repeatedly, searches all of them for each further one, and sends an event once for each entry. */
 static void receive_events(pmix_peer_t *peer, pmix_ptl_hdr_t *header, const struct request *request)
 {
     const bool on = request->command == PMIX_REGEVENTS_CMD;
@@ -455,7 +455,7 @@ static void receive_dispatch(pmix_peer_t *peer, pmix_ptl_hdr_t *header, pmix_buf
 {
     struct request request;
     if (peer->finalized || peer->sd < 0)
-        return; /* it has said good-bye, and gets no answer */
+        return; /* it has finalized, and gets no answer */
     receive_look_at_all();
     if (receive_reads_nothing(peer)) {
         receive_end_silent(peer);
@@ -491,7 +491,7 @@ void pmix_ptl_base_process_msg(int fd, short flags, void *cbdata)
     PMIX_RELEASE(msg);
 }
 
-/* ---- events: one for a namespace names its targets, of which alone the library looks at the range ---- */
+/* ---- events: an event for a namespace lists its targets, the only range that the library checks ---- */
 
 static bool notify_has_targets(const pmix_info_t info[], size_t n)
 {

@@ -1,11 +1,11 @@
 /*
- * guard_connect.c - a connection that is being made holds nobody up, and when it breaks only itself breaks
- * (docs/upstream.md, C1 to C7, C11 to C17).
+ * guard_connect.c - a connection during its handshake must not block others, and its failure must not affect
+ * them (docs/upstream.md, C1 to C7, C11 to C17).
  *
- * The library reads the first message of a new connection with blocking calls, on the thread that does
- * everything. Here it gets the connection when its message is there as a whole, is sound, and its credential
- * is opened (guard_munge.c). Where the other side is gone before it was answered, the answer counts as sent,
- * and the end is noticed a moment later, as that of any other connection.
+ * The library reads the first message of a new connection with blocking calls, on its only working thread.
+ * Here it gets the connection when the message is complete and valid, and its credential is opened
+ * (guard_munge.c). If the other side closes before the answer, the answer counts as sent, and the end is
+ * noticed a moment later, as for any other connection.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -44,7 +44,7 @@ static bool is_listener(int fd)
     return fd == pmix_ptl_base.listener.socket;
 }
 #else
-/* All that is done then, to leave the port, does no harm to another socket. */
+/* The calls that follow, which release the port, do no harm to another socket. */
 static bool is_listener(int fd)
 {
     (void)fd;
@@ -53,8 +53,8 @@ static bool is_listener(int fd)
 #endif
 
 #if GUARD_KNOWS_LIBRARY && PMIX_VERSION_MAJOR >= 5
-/* The library closes the socket when accept() says anything but that nobody is there. Its only thread does
- * everything else meanwhile. */
+/* The library closes the socket after any error of accept() except that no connection is waiting. Meanwhile
+ * its only thread does other work. */
 #define ACCEPT_LATER EAGAIN
 
 static void accept_on_pause_over(evutil_socket_t none, short what, void *arg)
@@ -71,8 +71,8 @@ static void accept_pause(void)
         event_del(&pmix_ptl_base.listener.ev);
 }
 #else
-/* The library's thread for it ends when accept() says anything but that the other side has gone. It has
- * nothing else to do, and would be back at once. */
+/* The library's listener thread ends after any error of accept() except that the other side has closed. Since
+ * it has no other work, it would retry at once. */
 #define ACCEPT_LATER ECONNABORTED
 
 static void accept_pause(void)
@@ -86,33 +86,33 @@ static bool accept_is_short(int error)
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
-/* It is about the one who would have been taken, or about none. */
+/* Return whether the error concerns only the connection that was about to be accepted, or none. */
 static bool accept_is_transient(int error)
 {
     return error == EPROTO || error == EINTR || error == ECONNABORTED || error == EPERM;
 }
 
-/* Who waits to be taken goes on waiting in the kernel's queue. */
+/* Connections that are not accepted stay in the kernel's queue. */
 static void accept_wait(void)
 {
     if (!accept_is_short(errno))
         return;
-    guard_log(errno == EMFILE
-                  ? "PMIx connections wait to be taken: this process has no descriptor left: "
-                    "raise its limit (LimitNOFILE= of the service)"
-                  : "PMIx connections wait to be taken: this host is short of descriptors or memory");
+    guard_log(errno == EMFILE ? "PMIx connections are waiting: this process has no descriptor left: raise "
+                                "its limit (LimitNOFILE= of the service)"
+                              : "PMIx connections are waiting: this host is short of descriptors or memory");
     accept_pause();
 }
 
-/* The kernel keeps what is left of a connection for a minute, and keeps its port from a next server as long
- * as that has not been allowed. The library allows it only where it was told which port to take. */
+/* The kernel keeps the rest of a closed connection for a minute, and blocks its port for the next server
+ * unless this option is set. The library sets it only for a configured port. */
 static void accept_leaves_port(int fd)
 {
     const int on = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 }
 
-/* Of the system, for everybody in this process; only the library's own listening socket is another matter. */
+/* Replaces the system's function for this whole process; it acts differently only for the library's listening
+ * socket. */
 int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict size)
 {
     GUARD_ORIGINAL(accept);
@@ -120,7 +120,7 @@ int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict size)
     if (guard_server() == GUARD_SERVER_OTHER || !is_listener(fd))
         return taken;
     if (taken >= 0)
-        accept_leaves_port(taken); /* also one that is refused, which ends at this side */
+        accept_leaves_port(taken); /* also for a refused one, which ends at this side */
     if (!guard_does(GUARD_CONNECTIONS))
         return taken;
     if (taken < 0) {
@@ -130,10 +130,8 @@ int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict size)
     } else {
         if (connections_admit(taken, guard_serves_user()))
             return taken;
-        guard_log(guard_serves_user()
-                      ? "a PMIx connection of another user was refused"
-                      : "a PMIx connection was refused: its user or host has too many, or has "
-                        "ended the process before");
+        guard_log(guard_serves_user() ? "a PMIx connection of another user was refused"
+                                      : "a PMIx connection was refused: its user or host has too many");
         close(taken);
     }
     errno = ACCEPT_LATER;
@@ -151,7 +149,7 @@ bool guard_listen_on(int fd)
     return true;
 }
 
-/* The library binds its socket: its number is the handed-over socket's from now on. */
+/* The library binds its socket: replace that by the handed-over socket, under the same number. */
 int bind(int fd, const struct sockaddr *address, socklen_t size)
 {
     GUARD_ORIGINAL(bind);
@@ -165,7 +163,8 @@ int bind(int fd, const struct sockaddr *address, socklen_t size)
     return close(given);
 }
 
-/* The library shuts its socket down before it closes it, for all who have it. */
+/* The library shuts its socket down before it closes it, which would affect all processes that have it open.
+ */
 int shutdown(int fd, int how)
 {
     GUARD_ORIGINAL(shutdown);
@@ -174,16 +173,16 @@ int shutdown(int fd, int how)
 
 #if GUARD_KNOWS_LIBRARY
 
-#define PATIENCE_S      2    /* for a header, and again for what follows it */
-#define OPEN_PATIENCE_S 3    /* for the answer about a credential, which comes much sooner, even as a no */
-#define MAX_WAITING     256  /* connections that have not said all; then the oldest goes */
-#define MAX_OPENING     4096 /* those whose credential is being opened: a thousand nodes may start at once */
+#define PATIENCE_S      2    /* seconds for a header, and again for the rest */
+#define OPEN_PATIENCE_S 3    /* for the result of a credential, which usually comes much sooner */
+#define MAX_WAITING     256  /* connections with an incomplete message; beyond that the oldest is closed */
+#define MAX_OPENING     4096 /* connections with a credential being opened, as when a thousand nodes start */
 
-/* ---- is the first message sound? ----------------------------------------------------------------------- */
+/* ---- check of the first message ------------------------------------------------------------------------ */
 
-/* A module of that name is active here, and one that does not wait for more from the other side. munge reads
- * a credential up to its end. From 5.0 on the library leaves behind what it knows of one whose credential it
- * refuses, so it gets none that it would. */
+/* Return whether the security module is active here, and needs no further messages. munge reads a credential
+ * up to its end. PMIx 5.0 and later leak the peer object when authentication fails, so such connections are
+ * rejected before the library sees them. */
 static bool security_is_sound(const struct first_message *first, bool *munge)
 {
     const pmix_psec_module_t *module = pmix_psec_base_assign_module(first->psec);
@@ -194,16 +193,15 @@ static bool security_is_sound(const struct first_message *first, bool *munge)
             first_message_is_native(first));
 }
 
-/* A tool that is a process of one's own job shares the job's record, which the library takes off its list
- * when it refuses the tool. It refuses one of another user or group than it was told of. */
+/* A tool that is a process of a job of this server shares the job's record, which the library takes off its
+ * list when it refuses the tool. It refuses a tool of another user or group than the registered ones. */
 static bool shares_soundly(const struct first_message *first)
 {
     return !guard_serves_user() || !first->started || (first->uid == geteuid() && first->gid == getegid());
 }
 
-/* Look at the message that is there as a whole, without taking it; free(). NULL: it is not sound. Such a one
- * must not reach the library: it releases twice what it knows of a rank, or frees the message twice, and
- * believes lengths. */
+/* Read the complete message without removing it; free(). NULL: it is invalid. Such a message must not reach
+ * the library, which releases the data of a rank twice, or frees the message twice, and trusts lengths. */
 static char *connect_message(int sd, struct first_message *first, bool *munge)
 {
     pmix_ptl_hdr_t header;
@@ -221,14 +219,14 @@ static char *connect_message(int sd, struct first_message *first, bool *munge)
     return NULL;
 }
 
-/* ---- the library's turn -------------------------------------------------------------------------------- */
+/* ---- the handover to the library ----------------------------------------------------------------------- */
 
 static pmix_server_tool_connection_fn_t host_tool_connected;
 
 /*
- * What the library reads now. A tool that says that a server has started it is taken as one that brings its
- * name along: the library would else use one record for all of a namespace, alter it for those who are
- * connected already, and release it when the newcomer is refused.
+ * The connection that the library is reading now. A tool that claims to be started by a server is changed
+ * into one that brings its name along: otherwise the library would use one record for a whole namespace,
+ * alter it for connected tools, and release it when the new one is refused.
  */
 static _Thread_local struct {
     int sd;
@@ -236,14 +234,14 @@ static _Thread_local struct {
     const struct first_message *first;
 } handing = {.sd = -1};
 
-/* A process of one's own job shares the job's record. */
+/* A process of a job of this server shares the job's record. */
 static bool connect_shares_record(const struct first_message *first)
 {
     return first->started && guard_serves_user();
 }
 
 #if PMIX_COUNTS_TOOLS
-/* The library means to put the namespace of a tool on its list, counts that, and does not do it. */
+/* The library counts the namespace of a tool as being on its list, but does not put it there. */
 static void connect_own_namespace(const pmix_pending_connection_t *connection, pmix_namespace_t *nptr)
 {
     if (connection->nspace_created && !connect_shares_record(handing.first))
@@ -256,9 +254,8 @@ static void connect_own_namespace(const pmix_pending_connection_t *connection, p
 }
 #endif
 
-/* From 5.0.9 on a tool that brings its name along is refused when a namespace of that name is on the
- * library's list, where its storage puts one for each tool, with nothing in it. So that has no name as long
- * as the library looks. */
+/* From 5.0.9 on, the library refuses a tool with a name of its own if its list has a namespace of that name.
+ * Its storage puts one there for each tool, without data. So hide that name while the library searches. */
 static pmix_namespace_t *connect_namesake(const char *name)
 {
     pmix_namespace_t *nptr;
@@ -268,8 +265,9 @@ static pmix_namespace_t *connect_namesake(const char *name)
     return NULL;
 }
 
-/* A tool's namespace is not on the library's list, but taken off it on an error: from 5.0.9 on of any tool,
- * before of one that another server started. Now it is a list of its own until it is put on one. */
+/* On an error the library takes a tool's namespace off its list, although it is not on it: from 5.0.9 on for
+ * any tool, before for a tool that another server started. So make it a list of its own until it is put on
+ * one. */
 static void connect_tool_connected(pmix_info_t *info, size_t n, pmix_tool_connection_cbfunc_t cbfunc,
                                    void *cbdata)
 {
@@ -293,7 +291,7 @@ pmix_status_t pmix_ptl_base_recv_blocking(int sd, char *data, size_t size)
     return rc;
 }
 
-/* What the library knows of a process that it is going to let in; NULL: nothing. */
+/* Find the library's data of a process that is about to connect; NULL: none. */
 static pmix_rank_info_t *connect_find_process(const struct first_message *first, pmix_namespace_t **nptr)
 {
     pmix_rank_info_t *info;
@@ -305,8 +303,8 @@ static pmix_rank_info_t *connect_find_process(const struct first_message *first,
     return NULL;
 }
 
-/* One's own client. Where it is refused, the library releases twice what it knows of the process, and leaves
- * in it and in its job what the refused one has said. */
+/* Hand over a client of this server's own jobs. If it is refused, the library releases the data of the
+ * process twice, and keeps values from the refused message in it and in its job. */
 static void hand_over_client(void (*original)(int, short, void *), pmix_pending_connection_t *connection,
                              const struct first_message *first)
 {
@@ -329,7 +327,7 @@ static void hand_over_client(void (*original)(int, short, void *), pmix_pending_
     nptr->compat = compat;
 }
 
-/* first: NULL when there is no sound message. */
+/* first: NULL if there is no valid message. */
 static void hand_over_tool(void (*original)(int, short, void *), pmix_pending_connection_t *connection,
                            const struct first_message *first)
 {
@@ -344,7 +342,7 @@ static void hand_over_tool(void (*original)(int, short, void *), pmix_pending_co
         namesake->nspace = name;
 }
 
-/* The library reads without waiting, or finds the end of the connection and cleans up. */
+/* Let the library read, which does not block now, or find the end of the connection and clean up. */
 static void hand_over(pmix_pending_connection_t *connection)
 {
     GUARD_ORIGINAL(pmix_ptl_base_connection_handler);
@@ -371,16 +369,16 @@ static void hand_over(pmix_pending_connection_t *connection)
     free(message);
 }
 
-/* ---- waiting: all of it happens on the library's thread ------------------------------------------------ */
+/* ---- waiting connections: all on the library's thread -------------------------------------------------- */
 
-/* A connection whose message is not there yet, or whose credential is being opened. */
+/* A connection whose message is incomplete, or whose credential is being opened. */
 struct waiting {
     struct waiting *prev, *next;
     pmix_pending_connection_t *connection;
     struct event *event;
-    int need;          /* bytes that are waited for */
-    uint32_t number;   /* of its credential; 0: its message is waited for */
-    uint32_t uid, gid; /* that it claims, then */
+    int need;          /* number of bytes to wait for */
+    uint32_t number;   /* of its credential; 0: waits for its message */
+    uint32_t uid, gid; /* as claimed, with a credential */
 };
 
 struct waiting_list {
@@ -391,7 +389,7 @@ static struct waiting_list for_message = {.max = MAX_WAITING}, for_opening = {.m
 
 static void hand_over_or_open(pmix_pending_connection_t *connection);
 
-/* The socket counts as readable when so many bytes are there, or its end. */
+/* The socket becomes readable with so many bytes, or at its end. */
 static int wait_for_bytes(int sd, int bytes)
 {
     return setsockopt(sd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes));
@@ -415,7 +413,7 @@ static void stop_waiting(struct waiting *w, bool give_up)
         hand_over_or_open(connection);
 }
 
-/* NULL: no memory. fd -1: for its time only. */
+/* NULL: no memory. fd -1: wait for the timeout only. */
 static struct waiting *connect_wait(pmix_pending_connection_t *connection, struct waiting_list *list, int fd,
                                     event_callback_fn fn)
 {
@@ -438,7 +436,7 @@ static void waiting_bound(struct waiting_list *list)
         stop_waiting(list->first, true);
 }
 
-/* ---- for its credential */
+/* ---- waiting for its credential */
 
 static void connect_on_opened(uint32_t number, bool good, uid_t uid, gid_t gid)
 {
@@ -476,7 +474,7 @@ static void connect_open(pmix_pending_connection_t *connection, const struct fir
         waiting_bound(&for_opening);
 }
 
-/* Its message is there as a whole. */
+/* The message is complete. */
 static void hand_over_or_open(pmix_pending_connection_t *connection)
 {
     struct first_message first;
@@ -489,9 +487,9 @@ static void hand_over_or_open(pmix_pending_connection_t *connection)
     free(message);
 }
 
-/* ---- for its message */
+/* ---- waiting for its message */
 
-/* Bytes of the first message that must be there before the library may read it; 0: it may. */
+/* Return the number of bytes of the first message to wait for before the library may read it; 0: it may. */
 static int connect_bytes_needed(int sd)
 {
     pmix_ptl_hdr_t header;
@@ -511,7 +509,7 @@ static int wait_on(struct waiting *w)
     return wait_for_bytes(w->connection->sd, w->need) == 0 && event_add(w->event, &patience) == 0;
 }
 
-/* More than was waited for, the end of the connection, or of the patience. */
+/* More bytes have arrived, or the end of the connection, or the timeout. */
 static void connect_on_readable(evutil_socket_t sd, short what, void *arg)
 {
     struct waiting *w = arg;
@@ -554,9 +552,9 @@ void pmix_ptl_base_connection_handler(int sd, short args, void *cbdata)
 }
 
 /*
- * The first word on a connection of either kind. Also called on the way to another server: there the answer
- * that does not come tells the same. Each message goes out at once, and not when the other side's kernel has
- * acknowledged the one before it.
+ * Sends the first bytes on a connection of either kind. Also called on the way to another server, where a
+ * missing answer shows the same. Messages are sent at once, without waiting for the acknowledgement of the
+ * one before.
  */
 pmix_status_t pmix_ptl_base_send_blocking(int sd, char *ptr, size_t size)
 {
@@ -564,7 +562,7 @@ pmix_status_t pmix_ptl_base_send_blocking(int sd, char *ptr, size_t size)
     const int on = 1;
     if (!guard_does(GUARD_CONNECTIONS))
         return original(sd, ptr, size);
-    setsockopt(sd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* without it all is right, and later */
+    setsockopt(sd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* an optimisation; errors do not matter */
     original(sd, ptr, size);
     return PMIX_SUCCESS;
 }

@@ -24,7 +24,7 @@ static bool enter_has_library(const char *program)
     return access(path, R_OK) == 0;
 }
 
-/* The list without the guard; the guard is its first. */
+/* Restore the list without the guard, which is its first entry. */
 static void enter_clean_list(const char *list)
 {
     const size_t first = strcspn(list, ": ");
@@ -37,7 +37,7 @@ static void enter_clean_list(const char *list)
 }
 
 #ifdef __SANITIZE_ADDRESS__
-/* The sanitizer wants to be the first library. Here it need not be. */
+/* The sanitizer requires to be the first library; switch that check off. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -50,7 +50,8 @@ void guard_enter(char **argv)
     char program[PATH_MAX], *list = NULL;
     const char *before = getenv("LD_PRELOAD");
     const ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
-    if (before != NULL && strstr(before, LIBRARY) != NULL) { /* it is there, or the loader has said why not */
+    /* it is loaded, or the loader has reported why not */
+    if (before != NULL && strstr(before, LIBRARY) != NULL) {
         char *copy = strdup(before);
         if (copy != NULL)
             enter_clean_list(copy);
@@ -63,10 +64,10 @@ void guard_enter(char **argv)
     if (!enter_has_library(program) ||
         asprintf(&list, "$ORIGIN/%s%s%s", place, before != NULL ? ":" : "", before != NULL ? before : "") < 0)
         return;
-    setenv("LD_PRELOAD", list, 1); /* the loader splits it at blanks, and puts the folder in after that */
+    setenv("LD_PRELOAD", list, 1); /* the loader splits the list at blanks; it inserts the folder later */
     free(list);
     execv(program, argv);
-    if (before != NULL) /* it goes on without the guard */
+    if (before != NULL) /* continue without the guard */
         setenv("LD_PRELOAD", before, 1);
     else
         unsetenv("LD_PRELOAD");
@@ -76,7 +77,7 @@ void guard_enter(char **argv)
 
 void guard_enter(char **argv)
 {
-    (void)argv; /* this build has none */
+    (void)argv; /* this build has no guard */
 }
 
 #endif

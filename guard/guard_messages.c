@@ -1,6 +1,6 @@
 /*
- * guard_messages.c - what a new connection says of itself, and what it asks for later: only what is sound and
- * what fabricd answers reaches the library.
+ * guard_messages.c - check the first message of a new connection and its later requests: only valid messages
+ * that fabricd answers reach the library.
  */
 #include <ctype.h>
 #include <string.h>
@@ -23,7 +23,7 @@ enum {
 
 enum { NOT_DESCRIBED = 1, DESCRIBED = 2 }; /* kinds of buffers */
 
-/* What is left of it. */
+/* The unread rest of the message. */
 struct first_rest {
     const char *at;
     size_t size;
@@ -38,7 +38,7 @@ static bool first_skip(struct first_rest *rest, size_t n)
     return true;
 }
 
-/* A string with its end; NULL where the message ends first. */
+/* Read a terminated string; NULL: the message ends first. */
 static const char *first_string(struct first_rest *rest)
 {
     const char *text = rest->at;
@@ -63,7 +63,7 @@ static bool first_byte(struct first_rest *rest, uint8_t *out)
     return true;
 }
 
-/* User and group, and the name of who has one. */
+/* Read user and group, and the name, for the kinds that have them. */
 static bool first_names(struct first_rest *rest, uint8_t kind, bool user, struct first_message *out)
 {
     const bool client = kind == CLIENT || (kind == SINGLETON && PMIX_NUMERIC_VERSION >= 0x00050009);
@@ -80,7 +80,7 @@ static bool first_names(struct first_rest *rest, uint8_t kind, bool user, struct
            first_number(rest, &out->rank) && PMIX_RANK_IS_VALID(out->rank);
 }
 
-/* Three numbers with dots between them, and not 2.0, whose message ends here. */
+/* Accept three numbers separated by dots, except 2.0, whose message ends here. */
 static bool first_version_is_sound(const char *version)
 {
     const char *p = version;
@@ -94,7 +94,7 @@ static bool first_version_is_sound(const char *version)
     return isdigit((unsigned char)*p) && p - version < 16 && strncmp(version, "2.0.", 4) != 0;
 }
 
-/* Is each of the words, which commas separate, one of these? */
+/* Return whether all words, separated by commas, are among these. */
 static bool first_words_are_of(const char *words, const char *const known[])
 {
     for (;;) {
@@ -159,7 +159,7 @@ bool first_message_is_native(const struct first_message *first)
 
 /* ---- requests ------------------------------------------------------------------------------------- */
 
-/* The numbers of the commands that are answered. */
+/* The numbers of the commands that fabricd answers. */
 enum {
     JOB_INFO = 0,
     GET = 4,
@@ -192,7 +192,7 @@ static bool request_lookup(struct packed *in)
     return packed_infos(in, NULL);
 }
 
-/* The library reads two of them without a look at their types. */
+/* The library reads two of them without checking their types. */
 static bool request_event_info(const char *key, pmix_data_type_t type, pmix_data_type_t of)
 {
     if (strcmp(key, PMIX_EVENT_AFFECTED_PROC) == 0)
@@ -209,8 +209,7 @@ static unsigned request_event(pmix_status_t code)
                                               : 0;
 }
 
-/* Events of the system itself are the only ones that the library refuses where the host does not raise them.
- */
+/* Of events that the host does not raise, the library rejects only those of the system itself. */
 static pmix_status_t request_events(struct packed *in, unsigned *events)
 {
     pmix_status_t codes[MOST_CODES], rc = PMIX_SUCCESS;

@@ -1,10 +1,10 @@
 /*
- * guard_munge.c - the library's thread does not wait for munged (docs/upstream.md, C9).
+ * guard_munge.c - keep the library's thread from waiting for munged (docs/upstream.md, C9).
  *
- * The library's security module asks munged when a connection is made, and at its start whether there is one,
- * on the thread that does everything. Here credentials of new connections are opened on threads of the
- * guard's, and the module is told what came out. What it makes at its start is never used: such a server
- * connects to nobody. Whether a munged is there at all, its first credential tells.
+ * The library's security module calls munged for each connection, and at its start to find out whether it
+ * runs, on the library's only working thread. Here credentials of new connections are opened on threads of
+ * the guard, and the module gets the results. The credential that it makes at its start is never used, since
+ * such a server connects to none. The first credential of a client shows whether munged runs.
  */
 #include <event2/event.h>
 #include <munge.h>
@@ -21,10 +21,10 @@
 
 #include <src/include/pmix_globals.h>
 
-#define MOST_OPENED  4096 /* that the library has not asked for yet, or never will */
-#define MOST_THREADS 4    /* a hung munged holds each of them for as long as libmunge tries */
+#define MOST_OPENED  4096 /* results that the library has not asked for yet, or never will */
+#define MOST_THREADS 4    /* a hanging munged blocks each for the timeout of libmunge */
 
-/* A credential: in the queue, with a thread, or opened. */
+/* A credential: in the queue, on a thread, or opened. */
 struct credential {
     struct credential *prev, *next;
     uint32_t number;
@@ -43,7 +43,7 @@ static struct {
     bool stopped;
 } opening = {.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
 
-/* On the library's thread: good ones that it is going to ask for. */
+/* On the library's thread: valid ones that the library will ask for. */
 static struct credential *opened;
 static unsigned n_opened;
 
@@ -161,7 +161,7 @@ void credentials_stop(void)
     pthread_mutex_unlock(&opening.lock);
 }
 
-/* ---- what the library's module is told ---------------------------------------------------------------- */
+/* ---- results for the library's module ----------------------------------------------------------------- */
 
 munge_err_t munge_encode(char **credential, munge_ctx_t context, const void *bytes, int size)
 {

@@ -1,5 +1,5 @@
 /*
- * guard_origins.c - who is connected, how often, and with how many bytes under way.
+ * guard_origins.c - connections by origin: their number, and the bytes of their unfinished messages.
  */
 #include <arpa/inet.h>
 #include <linux/inet_diag.h>
@@ -23,9 +23,9 @@
 #define BYTES_OF_ALL  ((size_t)512 << 20) /* of all origins that are not preferred */
 #define UNREAD_OF_ONE ((size_t)64 << 20)
 #define UNREAD_OF_ALL ((size_t)256 << 20)
-#define PLACES_OF_ONE 1024 /* the library holds 58 KB for each that has a name of its own */
+#define PLACES_OF_ONE 1024 /* the library needs 58 KB for each tool with a name of its own */
 
-/* ---- where a connection comes from ---------------------------------------------------------------- */
+/* ---- origin of a connection ----------------------------------------------------------------------- */
 
 union origin_address {
     struct sockaddr any;
@@ -45,7 +45,7 @@ static void origin_put(const union origin_address *from, uint32_t to[4], uint16_
     }
 }
 
-/* The user of the socket at the other end, where that is on this host. */
+/* Find the user of the socket at the other end, if that is on this host. */
 static bool origin_ask(const union origin_address *theirs, const union origin_address *ours, uint32_t *uid)
 {
     struct {
@@ -77,7 +77,7 @@ static bool origin_ask(const union origin_address *theirs, const union origin_ad
         recv(fd, &answer, sizeof(answer), 0) >= (ssize_t)(sizeof(answer.header) + sizeof(answer.told)) &&
         answer.header.nlmsg_type == SOCK_DIAG_BY_FAMILY;
     close(fd);
-    /* Of a socket that was closed the kernel says root's, and that it has no inode. */
+    /* For a closed socket the kernel reports root, and no inode. */
     found = found && answer.told.idiag_inode != 0;
     if (found)
         *uid = answer.told.idiag_uid;
@@ -130,9 +130,9 @@ static struct connection connections[MOST_PLACES]; /* by descriptor */
 static struct origin_use *uses;
 static unsigned n_all, n_others;
 static size_t bytes_of_others, unread_of_others;
-static uid_t preferred_uid; /* root, unless there is another one */
+static uid_t preferred_uid; /* root, unless another one is set */
 static atomic_uint n_not_admitted;
-static atomic_int owner; /* the process that takes connections */
+static atomic_int owner; /* the process that accepts connections */
 
 void connections_prefer(uid_t uid)
 {
@@ -141,7 +141,7 @@ void connections_prefer(uid_t uid)
     pthread_mutex_unlock(&lock);
 }
 
-/* ---- the lock is held ---------------------------------------------------------------------------- */
+/* ---- with the lock held -------------------------------------------------------------------------- */
 
 static bool connections_prefers(uid_t uid)
 {
@@ -172,7 +172,7 @@ static void connections_drop_use(struct origin_use *use)
 {
     if (use->places > 0)
         return;
-    HASH_DEL(uses, use); /* NOLINT(clang-analyzer-unix.Malloc): nothing links to a freed one */
+    HASH_DEL(uses, use); /* NOLINT(clang-analyzer-unix.Malloc): no link to the freed entry is left */
     free(use);
 }
 
@@ -192,7 +192,7 @@ static void connections_set_unread(struct connection *c, size_t bytes)
     c->unread = bytes;
 }
 
-/* Its place and its bytes are free; the descriptor is not. */
+/* Release its place and its bytes, but not the descriptor. */
 static void connections_leave(struct connection *c)
 {
     struct origin_use *use = c->use;
@@ -210,12 +210,12 @@ static void connections_leave(struct connection *c)
     connections_drop_use(use);
 }
 
-/* ---- any thread ---------------------------------------------------------------------------------- */
+/* ---- from any thread ----------------------------------------------------------------------------- */
 
 bool connections_admit(int fd, bool own_only)
 {
     struct guard_origin origin;
-    atomic_fetch_add(&n_not_admitted, 1); /* until it is */
+    atomic_fetch_add(&n_not_admitted, 1); /* until it is admitted */
     if (fd < 0 || fd >= MOST_PLACES)
         return false;
     origin_of(fd, &origin);
@@ -224,7 +224,7 @@ bool connections_admit(int fd, bool own_only)
     pthread_mutex_lock(&lock);
     atomic_store(&owner, getpid());
     struct connection *c = &connections[fd];
-    connections_leave(c); /* closed in a way that was not seen */
+    connections_leave(c); /* closed by a call that was not seen */
     c->closing = false;
     c->events = 0;
     struct origin_use *use = connections_use(&origin);
@@ -346,7 +346,7 @@ void connections_forget(int fd)
 
 void guard_end_connection(int sd)
 {
-    /* After shutdown() the kernel would go on taking what the other side sends. */
+    /* After shutdown() the kernel would still accept data from the other side. */
     const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
     if (connect(sd, &nobody, sizeof(nobody)) != 0)
         shutdown(sd, SHUT_RDWR);

@@ -1,10 +1,10 @@
-/* guard_packed.c - a reader of what a client's library has packed; it believes no count and no length. */
+/* guard_packed.c - a reader of data that a client's library has packed; it trusts no count and no length. */
 #include <string.h>
 
 #include "guard/guard_priv.h"
 
-#define MAX_DEPTH   6     /* of arrays and infos in each other */
-#define MAX_OBJECTS 16384 /* each takes up to half a kilobyte of memory, and a few bytes of the message */
+#define MAX_DEPTH   6     /* of nested arrays and infos */
+#define MAX_OBJECTS 16384 /* each takes up to half a kilobyte of memory, but few bytes of the message */
 
 struct packed_type {
     pmix_data_type_t type;
@@ -12,7 +12,7 @@ struct packed_type {
     unsigned bits; /* of a number */
 };
 
-/* What tools send. Others the library can unpack, too; what nobody needs cannot do harm. */
+/* The types that tools send. The library can unpack others, too, but unused ones are rejected. */
 static const struct packed_type known[] = {
     {PMIX_BOOL, PLAIN_BYTE, 0},
     {PMIX_BYTE, PLAIN_BYTE, 0},
@@ -68,7 +68,8 @@ static bool packed_take(struct packed *in, size_t n)
     return true;
 }
 
-/* Seven bits a byte, the lowest first; the top bit says that more follow. The ninth byte has eight bits. */
+/* Seven bits per byte, the lowest first; the top bit means that more follow. The ninth byte has eight bits.
+ */
 static bool packed_number(struct packed *in, unsigned bits, uint64_t *out)
 {
     const unsigned most = (bits + 6) / 7 < 9 ? (bits + 6) / 7 : 9;
@@ -87,7 +88,7 @@ static bool packed_number(struct packed *in, unsigned bits, uint64_t *out)
     return false;
 }
 
-/* With its sign in the lowest bit. None that is counted with is below 0. */
+/* With its sign in the lowest bit. Counts are never below 0. */
 static bool packed_length(struct packed *in, size_t *out)
 {
     uint64_t value;
@@ -137,7 +138,7 @@ static bool packed_object(struct packed *in)
 
 static bool packed_values(struct packed *in, pmix_data_type_t type, size_t n, unsigned depth);
 
-/* An array; what it is of. */
+/* Read an array; *of: the type of its elements. */
 static bool packed_array(struct packed *in, unsigned depth, pmix_data_type_t *of)
 {
     uint64_t n;
@@ -145,7 +146,7 @@ static bool packed_array(struct packed *in, unsigned depth, pmix_data_type_t *of
         return false;
     if (*of == PMIX_UNDEF)
         return true;
-    switch (*of) { /* those that the library makes no room for, and frees all the same; empty ones, too */
+    switch (*of) { /* types for which the library allocates nothing, but frees it; also empty arrays */
     case PMIX_COMMAND:
     case PMIX_DEVTYPE:
     case PMIX_DATA_ARRAY:
@@ -199,7 +200,7 @@ static bool packed_value(struct packed *in, const struct packed_type *type, unsi
         return packed_take(in, 1);
     case NUMBER:
         return packed_number(in, type->bits, &number);
-    case TYPED_NUMBER: /* it says in how many bits */
+    case TYPED_NUMBER: /* it gives its number of bits */
         return packed_data_type(in, &of) && of == PMIX_UINT32 && packed_number(in, type->bits, &number);
     case OF_STRING:
         return packed_text(in, &text) && text != NULL;
@@ -230,7 +231,7 @@ static bool packed_values(struct packed *in, pmix_data_type_t type, size_t n, un
     return true;
 }
 
-/* ---- what one call has packed -------------------------------------------------------------------- */
+/* ---- data packed by one call --------------------------------------------------------------------- */
 
 static bool packed_begin(struct packed *in, pmix_data_type_t type, size_t n)
 {

@@ -1,16 +1,15 @@
 /*
- * guard_query.c - queries that the library would crash on, and what it leaves behind of each.
+ * guard_query.c - queries that would crash the library, and memory that it leaks for each.
  *
- * A server compares keys[0] whether there are keys or not, and reads qualifiers as the type that they should
- * have: one tool with one such query ends it. Those are refused before it.
+ * A server compares keys[0] even without keys, and reads qualifiers as the expected type: one such query of a
+ * tool ends it. These queries are refused here.
  *
- * In 4.2 it hands each query to PMIx_Query_info_nb(). Where it is asked what attributes are supported
- * (pattrs) it calls back with its own record in place of the caller's: the caller here gets its own again.
- * The tool that asked writes each line of a description into a buffer, and past its end: lines are cut to its
- * room.
+ * In 4.2 the library passes each query to PMIx_Query_info_nb(). For a query for supported attributes (pattrs)
+ * it calls back with its own record in place of the caller's: here the caller gets its own. The querying tool
+ * writes each line of a description into a buffer, and past its end: so lines are truncated to its size.
  *
- * From 5.0 on it looks for each key itself, and asks the server program for the others; its copies of the
- * queries stay behind. Here the program is asked at once, but for the keys that the library alone knows.
+ * From 5.0 on the library searches each key itself, and passes the others to the server program; its copies
+ * of the queries leak. Here the program is called at once, except for keys that only the library knows.
  */
 #include <src/include/pmix_config.h>
 
@@ -24,7 +23,7 @@
 #include <src/client/pmix_client_ops.h>
 #include <src/server/pmix_server_ops.h>
 
-/* Qualifiers that the library reads itself, with the type that it takes for granted. */
+/* Check qualifiers that the library reads itself, whose type it does not check. */
 static bool type_is_right(const pmix_info_t *info)
 {
     static const struct {
@@ -58,7 +57,7 @@ static bool asks_for_attributes(const pmix_query_t *query)
     return strcmp(query->keys[0], PMIX_QUERY_ATTRIBUTE_SUPPORT) == 0;
 }
 
-/* There it takes the key of the same number as the qualifier. */
+/* There it uses the index of the qualifier for the keys. */
 static bool reads_beyond_keys(const pmix_query_t *query)
 {
     size_t n_keys = 0;
@@ -86,7 +85,7 @@ static bool query_is_sound(const pmix_query_t *query)
         rank |= PMIX_CHECK_KEY(info, PMIX_RANK);
         nspace |= PMIX_CHECK_KEY(info, PMIX_NSPACE) || PMIX_CHECK_KEY(info, PMIX_PROCID);
     }
-    /* a rank of no namespace is written through a null pointer */
+    /* a rank without a namespace is written through a null pointer */
     return (!rank || nspace) && !reads_beyond_keys(query);
 }
 
@@ -100,13 +99,13 @@ static bool queries_are_sound(const pmix_query_t queries[], size_t n)
 
 #if PMIX_VERSION_MAJOR < 5
 
-/* Who is to be called back, in the place where the library's record holds it. */
+/* The caller's callback, at the position where the library's record has it. */
 struct caller {
     pmix_info_cbfunc_t cbfunc;
     void *cbdata;
 };
 
-#define DESCRIPTION_ROOM 54 /* pmix_attributes_print_attrs(): what its columns leave of 141 bytes */
+#define DESCRIPTION_ROOM 54 /* pmix_attributes_print_attrs(): the rest of 141 bytes beside its columns */
 
 static void cut_descriptions(const pmix_regattr_t *attributes, size_t n)
 {
@@ -116,7 +115,7 @@ static void cut_descriptions(const pmix_regattr_t *attributes, size_t n)
                 (*line)[DESCRIPTION_ROOM] = '\0';
 }
 
-/* Of each query asked for, an array of the functions, and of each of those an array of attributes. */
+/* For each query, an array of the functions, and for each of them an array of attributes. */
 static void cut_answers(const pmix_info_t *info, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -156,8 +155,8 @@ static pmix_status_t ask_for_attributes(query_fn original, pmix_query_t queries[
     return rc;
 }
 
-/* The library looks at one query after the other: the first that decides is the first for attributes, or the
- * first that wants a fresh answer. */
+/* Return whether the first deciding query is one for attributes, not one for a fresh answer: the library
+ * examines them in their order. */
 static bool attributes_decide(const pmix_query_t queries[], size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -188,7 +187,7 @@ pmix_status_t PMIx_Query_info_nb(pmix_query_t queries[], size_t nqueries, pmix_i
 
 #else
 
-/* The library takes the qualifier's key for the names of the functions, and finds nothing. */
+/* The library takes the qualifier's key for the names of the functions, and finds none. */
 static bool names_functions(const pmix_query_t *query)
 {
     for (size_t i = 0; i < query->nqual; i++) {
@@ -200,7 +199,7 @@ static bool names_functions(const pmix_query_t *query)
     return false;
 }
 
-/* What the server program cannot know. */
+/* Return whether only the library can answer. */
 static bool is_of_library(const pmix_query_t *query)
 {
     static const char *const keys[] = {PMIX_QUERY_ATTRIBUTE_SUPPORT, PMIX_QUERY_AVAIL_SERVERS,
@@ -220,7 +219,7 @@ static size_t count_queries(const pmix_query_caddy_t *asked, bool (*is)(const pm
     return n;
 }
 
-/* Who is to be called back in place of the library's own record, whose queries nobody frees. */
+/* The caller's callback, in place of the library's own record, whose queries are never freed. */
 struct caller {
     pmix_query_caddy_t *asked;
     pmix_info_cbfunc_t cbfunc;
@@ -237,7 +236,7 @@ static void call_back(pmix_status_t status, pmix_info_t *info, size_t n, void *c
     free(caller);
 }
 
-/* The library's own answer, which it makes of that record. */
+/* Let the library make its own answer from that record. */
 static bool ask_library(pmix_query_caddy_t *asked)
 {
     GUARD_ORIGINAL(pmix_parse_localquery);
@@ -268,7 +267,7 @@ static void query_answered(pmix_status_t status, pmix_info_t *info, size_t n, vo
     query_end(cbdata, status, info, n, release, release_data);
 }
 
-/* Of this process's own queries, too. On the library's thread. */
+/* Also for this process's own queries. On the library's thread. */
 void pmix_parse_localquery(int sd, short args, void *cbdata)
 {
     GUARD_ORIGINAL(pmix_parse_localquery);

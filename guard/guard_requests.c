@@ -1,15 +1,15 @@
 /*
  * guard_requests.c - a fabric's register, update and PMIx_Get (docs/upstream.md, R6, R7, R12, R16, R17).
  *
- * The library makes room for a register's directives in one place and unpacks them into another, which is
- * null: it logs BAD-PARAM, and the caller gets success with nothing. It also counts the caller's record once
- * too often, so that each request leaves one behind. The functions here do what its own are meant to do,
- * without asking components of the library: this program's own answer is the only one.
+ * The library allocates a register's directives in one place and unpacks them into another, which is null: it
+ * logs BAD-PARAM, and the caller gets success without data. It also counts the caller's record once too
+ * often, so that each request leaks one. The functions here do what the library's are meant to do, without
+ * calling components of the library: the answer of this program is the only one.
  *
- * A PMIx_Get of a fabric's key the library would look up in a job. Here the program answers each time, as it
- * answers a query: the key, with what came with it as qualifiers. Nothing is kept on this side. What a node,
- * a device or a job is told once is there or never comes. The library waits for it all the same, where the
- * caller says nothing else: of these keys the callers are taken to have said it.
+ * For a PMIx_Get of a fabric's key the library would search a job. Here the program answers each time, as for
+ * a query: the key, with the other directives as qualifiers. Nothing is cached on this side. Data of a node,
+ * a device or a job are available at once or never. By default the library waits for them: for these keys,
+ * callers are treated as if they had requested an immediate answer.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -25,8 +25,8 @@
 #include <src/mca/ptl/base/base.h>
 #include <src/server/pmix_server_ops.h>
 
-/* Each packed info takes a byte at least: more than there are bytes is a lie that would cost memory. What is
- * in *info is the caller's to free, also on error. */
+/* Unpack infos. Each packed info takes a byte at least: a count above the number of bytes is false, and would
+ * cost memory. The caller frees *info, also on error. */
 static pmix_status_t unpack_infos(pmix_peer_t *peer, pmix_buffer_t *buf, pmix_info_t **info, size_t *n)
 {
     pmix_status_t rc;
@@ -49,8 +49,8 @@ static pmix_status_t unpack_infos(pmix_peer_t *peer, pmix_buffer_t *buf, pmix_in
 /* ---- register and update --------------------------------------------------------------------------------
  */
 
-/* A caller's library overlooks the status of a register, so a refusal looks like a success with nothing. It
- * takes an answer without a byte for PMIX_ERR_UNREACH: that is what a refused register gets. */
+/* A caller's library ignores the status of a register, so a refusal looks like success without data. It takes
+ * an answer without a byte for PMIX_ERR_UNREACH: a refused register gets that. */
 static void register_refuse(pmix_server_caddy_t *cd)
 {
     pmix_buffer_t *nothing = PMIX_NEW(pmix_buffer_t);
@@ -62,7 +62,7 @@ static void register_refuse(pmix_server_caddy_t *cd)
     PMIX_RELEASE(cd);
 }
 
-/* What the library is told of a request that failed at once: of a register that it is answered. */
+/* Return the status for the library if a request failed at once: for a register, that it is answered. */
 static pmix_status_t register_failed(pmix_server_caddy_t *cd, pmix_fabric_operation_t op, pmix_status_t rc)
 {
     if (op != PMIX_FABRIC_REQUEST_INFO)
@@ -78,7 +78,7 @@ static void register_release(pmix_query_caddy_t *qcd)
     PMIX_RELEASE(qcd);
 }
 
-/* The library's own answer, of which a refusal is none. */
+/* Send the library's own answer; it has none for a refusal. */
 static void register_on_answer(pmix_status_t status, pmix_info_t *info, size_t n, void *cbdata,
                                pmix_release_cbfunc_t release, void *release_data)
 {
@@ -155,14 +155,15 @@ pmix_status_t pmix_server_fabric_update(pmix_server_caddy_t *cd, pmix_buffer_t *
 /* ---- PMIx_Get --------------------------------------------------------------------------------------------
  */
 
-/* A request, as long as it is not answered. The library frees cd when it has sent the answer. */
+/* An open request. The library frees cd when it has sent the answer. */
 struct get {
     pmix_server_caddy_t *cd;
     pmix_modex_cbfunc_t cbfunc;
-    pmix_proc_t proc; /* whose data is asked for */
+    pmix_proc_t proc; /* the process whose data are requested */
     char *key;
     pmix_info_t *info;
-    size_t n, n_asked; /* the last of them may say where the answer is looked for, and not what is asked */
+    /* the last infos may say where the caller searches the answer, and are not part of the request */
+    size_t n, n_asked;
 };
 
 static void get_free(struct get *get)
@@ -204,8 +205,8 @@ static const pmix_info_t *get_find_info(const struct get *get, const char *key)
     return NULL;
 }
 
-/* Where the caller's library, which puts the answer away first, then looks for it. From 5.0 on it does not
- * look at what is known of a whole job when a process of it was named. */
+/* Set where the caller's library, which stores the answer first, then searches it. From 5.0 on it does not
+ * search the data of a whole job if a process of it was named. */
 static void set_place(struct get *get)
 {
     bool own = PMIX_CHECK_NSPACE(get->proc.nspace, get->cd->peer->info->pname.nspace);
@@ -215,7 +216,7 @@ static void set_place(struct get *get)
         get->proc.rank = PMIX_RANK_WILDCARD;
 }
 
-/* It looks below a node that was named, where that is how it sees the key, else below the process. */
+/* It searches the data of a named node, if it treats the key so, else those of the process. */
 static bool belongs_to_node(const struct get *get)
 {
     const pmix_info_t *directive = get_find_info(get, PMIX_NODE_INFO);
@@ -224,7 +225,7 @@ static bool belongs_to_node(const struct get *get)
            (get_find_info(get, PMIX_HOSTNAME) != NULL || get_find_info(get, PMIX_NODEID) != NULL);
 }
 
-/* Infos that say which node, and of it the key's value, which stays the program's. */
+/* Pack infos that name the node and contain the key's value, which the program keeps. */
 static pmix_status_t pack_node(const struct get *get, pmix_value_t *value, pmix_buffer_t *buf)
 {
     static const char *const names[] = {PMIX_HOSTNAME, PMIX_NODEID};
@@ -253,7 +254,7 @@ static pmix_status_t pack_proc(const struct get *get, pmix_value_t *value, pmix_
     return rc;
 }
 
-/* What a caller's library expects: a byte object with the process, and its data. */
+/* Pack the form that a caller's library expects: a byte object with the process, and its data. */
 static pmix_status_t get_pack(const struct get *get, pmix_value_t *value, pmix_buffer_t *out)
 {
     pmix_buffer_t data;
@@ -292,11 +293,11 @@ static void get_on_answer(pmix_status_t status, pmix_info_t *info, size_t n, voi
     get_free(get);
 }
 
-/* ---- the question -------------------------------------------------------------------------------------- */
+/* ---- the request --------------------------------------------------------------------------------------- */
 
-/* From 5.0 on a caller's library says of a key that is a node's which host it is on, and PMIX_OPTIONAL behind
- * that (who says that himself is not sent here at all). It looks for the answer there. A device is named by
- * its id, whatever host it is on. */
+/* From 5.0 on a caller's library adds the caller's host to a key of a node, and PMIX_OPTIONAL after it (a
+ * caller that sets it itself is not sent here). It searches the answer there. A device is identified by its
+ * id on any host. */
 static void get_set_host_aside(struct get *get)
 {
     get->n_asked = get->n;
@@ -313,7 +314,7 @@ static void get_set_host_aside(struct get *get)
     }
 }
 
-/* On success the answer has taken over `get`. The program answers at once, on this thread. */
+/* On success the answer owns `get`. The program answers at once, on this thread. */
 static pmix_status_t get_ask_host(struct get *get)
 {
     char *keys[] = {get->key, NULL};
@@ -340,7 +341,7 @@ static bool get_never_comes(const char *key)
     return false;
 }
 
-/* The same request with PMIX_IMMEDIATE; what cannot be packed again is refused. */
+/* Forward the same request with PMIX_IMMEDIATE; refuse it if it cannot be packed again. */
 static pmix_status_t get_forward_at_once(const struct get *get, pmix_modex_cbfunc_t cbfunc, void *cbdata)
 {
     char *nspace = (char *)get->proc.nspace;
@@ -395,13 +396,13 @@ pmix_status_t pmix_server_get(pmix_buffer_t *buf, pmix_modex_cbfunc_t cbfunc, vo
     get_free(get);
     if (at_once || rc == PMIX_ERR_BAD_PARAM || rc == PMIX_ERR_NOMEM)
         return rc;
-    buf->unpack_ptr = start; /* not ours: the library's own function reads it from where it begins */
+    buf->unpack_ptr = start; /* not for us: the library's own function reads it from its beginning */
     return get_forward(buf, cbfunc, cbdata);
 }
 
 #if PMIX_VERSION_MAJOR >= 5
-/* A refresh of what a caller was told: the library answers it, and leaves its record of the caller behind. A
- * library that has learned it has let go of it itself. */
+/* Refresh the caller's data: the library answers it, and leaks its record of the caller. A newer library
+ * frees the record itself. */
 pmix_status_t pmix_server_refresh_cache(pmix_server_caddy_t *cd, pmix_buffer_t *buf, pmix_op_cbfunc_t cbfunc)
 {
     GUARD_ORIGINAL(pmix_server_refresh_cache);

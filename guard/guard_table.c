@@ -1,4 +1,5 @@
-/* guard_table.c - what programs find, and what is done for each version of the library. */
+/* guard_table.c - the table that programs find, and the parts that are active for each version of the
+ * library. */
 #include <string.h>
 
 #include "guard/guard_priv.h"
@@ -7,10 +8,10 @@
  */
 
 /*
- * A caller names its way of packing, and a library that does not know the name refuses it. 6.0 and 6.1 have
- * new names for what v41 is: they pack each type of v41 alike, and add types that no library before them has
- * and nothing here uses. So where the library does not know such a name it is given v41. This looks into no
- * structure, so it is for every version.
+ * A caller names its packing module, and a library that does not know the name refuses it. 6.0 and 6.1 have
+ * new names for the module v41: they pack each type of v41 in the same way, and add types that no older
+ * library has and that are not used here. So an unknown name of these gets v41. This accesses no structure,
+ * so it is active for every version.
  */
 struct packing_module *pmix_bfrops_base_assign_module(const char *names);
 

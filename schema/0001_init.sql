@@ -1,16 +1,16 @@
 -- The store of fabricd, version 1. Files here are append-only: a change of the schema is a new file.
 --
--- GUIDs and GID prefixes are 64 bits in SQLite's signed integers: printf('%016x', guid) shows them as people
--- write them. Times are microseconds since 1970-01-01 UTC.
+-- GUIDs and GID prefixes are 64 bits in SQLite's signed integers: printf('%016x', guid) shows them in the
+-- usual form. Times are microseconds since 1970-01-01 UTC.
 
--- Published changes; the newest is what is served.
+-- Published generations; the newest is served.
 CREATE TABLE generation (
     generation INTEGER PRIMARY KEY CHECK (generation > 0),
     published  INTEGER NOT NULL,
     partial    INTEGER NOT NULL CHECK (partial IN (0, 1))
 ) STRICT;
 
--- The history: what each generation changed, in the order in which it is told.
+-- The history: the changes of each generation, in the order of their publication.
 CREATE TABLE change (
     generation INTEGER NOT NULL REFERENCES generation,
     seq        INTEGER NOT NULL,
@@ -21,7 +21,7 @@ CREATE TABLE change (
     PRIMARY KEY (generation, seq)
 ) STRICT, WITHOUT ROWID;
 
--- Planes keep their number for ever, also when retired. digest covers the whole row (XXH3).
+-- Planes keep their numbers for ever, also retired ones. digest covers the whole row (XXH3).
 CREATE TABLE plane (
     number     INTEGER PRIMARY KEY CHECK (number >= 0),
     name       TEXT NOT NULL,
@@ -31,7 +31,7 @@ CREATE TABLE plane (
     snapshot   BLOB NOT NULL
 ) STRICT;
 
--- The inventory as last published. digest covers all of it (XXH3); no row: nothing was published.
+-- The last published inventory. digest covers all of it (XXH3); no row: nothing was published.
 CREATE TABLE inventory (
     id     INTEGER PRIMARY KEY CHECK (id = 1),
     digest INTEGER NOT NULL
@@ -46,7 +46,7 @@ CREATE TABLE node (
     guid        INTEGER PRIMARY KEY,
     system_guid INTEGER NOT NULL,
     kind        INTEGER NOT NULL, -- 1 switch, 2 HCA, 3 router, 4 aggregation node
-    description BLOB NOT NULL,    -- bytes as the node says it, in no encoding
+    description BLOB NOT NULL,    -- bytes as received from the node, without an encoding
     host        TEXT NOT NULL,
     name        TEXT NOT NULL,
     unnamed     INTEGER NOT NULL,

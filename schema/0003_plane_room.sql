@@ -1,3 +1,3 @@
--- Of plane.snapshot, so many bytes are the snapshot. Behind them is room, so that one that grows a little is
--- written in place. NULL: all bytes are.
+-- The number of bytes of plane.snapshot that are the snapshot. The room after them lets a snapshot grow a little in
+-- place. NULL: all bytes.
 ALTER TABLE plane ADD COLUMN size INTEGER;

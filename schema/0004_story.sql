@@ -1,13 +1,13 @@
--- How a change was concluded, whether it was announced, when what is now was first seen and what was before last
--- seen (microseconds since 1970, NULL: not known), and whom it is about: names of hosts and switches, a line each.
+-- The reason of a change, whether it was announced, when the new state was first seen and the old state last
+-- (microseconds since 1970, NULL: not known), and its subjects: names of hosts and switches, a line each.
 ALTER TABLE change ADD COLUMN why TEXT NOT NULL DEFAULT '';
 ALTER TABLE change ADD COLUMN planned INTEGER NOT NULL DEFAULT 0 CHECK (planned IN (0, 1));
 ALTER TABLE change ADD COLUMN first_seen INTEGER;
 ALTER TABLE change ADD COLUMN last_seen INTEGER;
 ALTER TABLE change ADD COLUMN subjects TEXT NOT NULL DEFAULT '';
 
--- The changes about a host or a switch. The empty name has those about none, which are searched by their text.
--- Without references, which would be looked for at each change that is deleted: who deletes changes deletes here.
+-- The changes by subject, a host or a switch. The empty name has changes without a subject, which are searched by text.
+-- Without references, which SQLite would check for each deleted change: code that deletes changes deletes these rows.
 CREATE TABLE subject (
     name       TEXT NOT NULL,
     generation INTEGER NOT NULL,
@@ -15,7 +15,7 @@ CREATE TABLE subject (
     PRIMARY KEY (name, generation, seq)
 ) STRICT, WITHOUT ROWID;
 
--- Of changes that are in the history already, as far as their text leaves no doubt.
+-- For changes that are in the history already, if their text is unambiguous.
 UPDATE change SET subjects = what
     WHERE kind IN ('host-added', 'host-lost', 'switch-added', 'switch-lost', 'report-added', 'report-lost');
 UPDATE change SET subjects = substr(what, 1, instr(what, ' ') - 1)

@@ -1,5 +1,5 @@
--- The history as a whole. trimmed: changes of generations up to this one are no more. changes: how many rows
--- `change` has. above: the next generation is higher than this one, too, though no row here tells of it.
+-- The history as a whole. trimmed: changes of generations up to this one were removed. changes: number of rows of
+-- `change`. above: the next generation is higher than this one, too, although no row has this number.
 CREATE TABLE history (
     id      INTEGER PRIMARY KEY CHECK (id = 1),
     trimmed INTEGER NOT NULL,

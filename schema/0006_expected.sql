@@ -1,4 +1,4 @@
--- Swaps that an operator announced: of a host or a switch, between these times (microseconds since 1970).
+-- Announced swaps of a host or a switch, between these times (microseconds since 1970).
 CREATE TABLE expected (
     name    TEXT NOT NULL PRIMARY KEY,
     since   INTEGER NOT NULL,

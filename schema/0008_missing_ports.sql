@@ -1,7 +1,7 @@
--- The cable of an HCA that is seen otherwise, which no sweep sees any more and whose place is kept.
+-- Missing cables of HCAs that are present; their places are kept.
 ALTER TABLE port ADD COLUMN missing INTEGER NOT NULL DEFAULT 0 CHECK (missing IN (0, 1));
 
--- Each port counts for itself. num 0: the node as a whole, which is a switch, or an HCA that was missing before.
+-- One row per port. num 0: the node as a whole, which is a switch, or an HCA from before this version.
 CREATE TABLE missing_place (
     node    INTEGER NOT NULL,
     num     INTEGER NOT NULL CHECK (num BETWEEN 0 AND 254),

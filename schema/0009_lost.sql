@@ -1,5 +1,5 @@
--- What was lost and is not back: switches, HCAs that had a cable, and cables. seen: when it was there last
--- (microseconds since 1970, 0: not known). A change that says it is back, or what took its place, deletes it.
+-- Lost objects that have not returned: switches, HCAs that had a cable, and cables. seen: when it was seen last
+-- (microseconds since 1970, 0: not known). A change that reports its return, or its replacement, deletes it.
 CREATE TABLE lost_node (
     guid       INTEGER PRIMARY KEY,
     kind       INTEGER NOT NULL, -- as in node
@@ -9,7 +9,7 @@ CREATE TABLE lost_node (
     seen       INTEGER NOT NULL
 ) STRICT;
 
--- a is the end with the lower GUID, as in link. The texts are those that people knew: "leaf1[8]".
+-- a is the end with the lower GUID, as in link. The texts are the last display names: "leaf1[8]".
 CREATE TABLE lost_cable (
     a_node     INTEGER NOT NULL,
     a_num      INTEGER NOT NULL,
@@ -24,9 +24,9 @@ CREATE TABLE lost_cable (
     PRIMARY KEY (a_node, a_num, b_node, b_num)
 ) STRICT, WITHOUT ROWID;
 
--- A host or switch that is called otherwise since this generation, or another one in its place under another
--- name: the history of either name goes on in that of the other. Those of trimmed generations go when one is
--- written. (Columns in the order of the key: in another one SQLite 3.40 finds NULLs in such a table.)
+-- A host or switch that was renamed in this generation, or replaced by one of another name: the histories of both names
+-- are connected. Rows of trimmed generations are deleted when a row is written. (The columns are in the order of the
+-- key: in another order SQLite 3.40 finds NULLs in such a table.)
 CREATE TABLE renamed (
     former     TEXT NOT NULL,
     generation INTEGER NOT NULL,
@@ -35,8 +35,8 @@ CREATE TABLE renamed (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX renamed_name ON renamed (name, generation);
 
--- Of changes that are in the history already, as far as their text leaves no doubt: hosts and switches that
--- were renamed, and switches that were replaced by one of another name.
+-- For changes that are in the history already, if their text is unambiguous: hosts and switches that were renamed, and
+-- switches that were replaced by one of another name.
 WITH lines AS (
     SELECT generation, kind, before, after, substr(subjects, 1, instr(subjects, char(10)) - 1) AS former,
            substr(subjects || char(10), instr(subjects, char(10)) + 1) AS others

@@ -1,3 +1,3 @@
--- When what is missing was there last, microseconds since 1970; since is when the first sweep did not see it.
--- 0: not known, of what was missing before.
+-- When a missing object was seen last, microseconds since 1970; since is the first sweep that did not see it.
+-- 0: not known, for objects that were missing before this version.
 ALTER TABLE missing ADD COLUMN seen INTEGER NOT NULL DEFAULT 0;

@@ -1,5 +1,5 @@
--- Generations that were given out and are not in this store: when it was opened it was older than what was known of
--- it elsewhere. above: its newest one then. newest: the newest one that was known. found: when, microseconds since 1970.
+-- Generations that were published and are not in this store: at its open, newer ones were known elsewhere. above: its
+-- newest one then. newest: the newest known one. found: when, microseconds since 1970.
 CREATE TABLE gone (
     above  INTEGER PRIMARY KEY,
     newest INTEGER NOT NULL CHECK (newest > above),

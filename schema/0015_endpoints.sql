@@ -1,7 +1,6 @@
--- Numbers of fabric endpoints that jobs have (docs/design/launch.md, "Endpoints"). What a job has of a plane may be
--- several rows. pid, started: the process that started the job, and when it began, in the kernel's ticks since boot;
--- started 0: that cannot be seen. boot: of which boot of the host, as the kernel names
--- it, or 'unknown'. since: microseconds since 1970.
+-- Fabric endpoint numbers of jobs (docs/design/launch.md, "Endpoints"). The numbers of a job in a plane may be several
+-- rows. pid, started: the process that started the job, and its start time, in the kernel's ticks since boot; started 0:
+-- not visible. boot: the kernel's id of the host's boot, or 'unknown'. since: microseconds since 1970.
 CREATE TABLE endpoint (
     plane   TEXT NOT NULL,
     first   INTEGER NOT NULL CHECK (first > 0),

@@ -1,9 +1,9 @@
 #!/bin/sh
-# completion.sh SHELL PROGRAM - completion for bash or zsh on standard output, from what the program says of itself
-# with --help. The program makes that from its own tables of commands and options.
+# completion.sh SHELL PROGRAM - write completion for bash or zsh to standard output, generated from the program's --help,
+# which the program makes from its tables of commands and options.
 set -eu
 shell=$1 program=$2
-export ARGP_HELP_FMT=rmargin=1000 LC_ALL=C # one line an option
+export ARGP_HELP_FMT=rmargin=1000 LC_ALL=C # one line per option
 help=$("$program" --help)
 for command in $(printf '%s\n' "$help" | awk '/^$/ { on = 0 } on { print $1 } /^[A-Z].*:$/ { on = !/ptions|Probes/ }'); do
     more=$("$program" "$command" --help)
@@ -38,7 +38,7 @@ command == "" && part != "" && part !~ /ptions|Probes/ && /^  [a-z]/ {
     specs[command] = specs[command] sprintf("        %s\n", \
         quoted(name (value == "" ? "" : "=") "[" rest "]" (value == "" ? "" : ":" value ":" action)))
 }
-# The program says itself what an option or the arguments of a command can be.
+# Get the values of options and arguments from the program itself.
 function values(of) {
     return "{compadd -- ${(f)\"$(" program " --values " of " 2>/dev/null)\"}}"
 }

@@ -1,12 +1,12 @@
 -- An example of a job_submit script for Slurm: a job of several nodes in the partition PARTITION gets idle nodes that are
--- near to each other. Copy it as job_submit.lua beside slurm.conf, and set JobSubmitPlugins=lua there.
+-- near each other. Copy it as job_submit.lua beside slurm.conf, and set JobSubmitPlugins=lua there.
 --
--- slurmctld waits for this script, so no command of Slurm's may be called here. The idle nodes are read from a file, which
--- a timer or cron writes every few seconds:
+-- slurmctld waits for this script, so it must not call commands of Slurm. It reads the idle nodes from a file, which a
+-- timer or cron writes every few seconds:
 --     sinfo -h -p compact -t idle -o '%T %N' | awk '/^idle/ { print $2 }' | paste -sd, > IDLE.new && mv IDLE.new IDLE
--- (Slurm 22.05 counts drained nodes as idle; their state tells.)
--- Where that is out of date a job may be given a node that another job has meanwhile, and waits for it. A job that names
--- nodes, and one for which there are too few idle ones, is left as it is.
+-- (Slurm 22.05 counts drained nodes as idle; %T shows the difference.)
+-- If the file is out of date, a job may request a node that another job has got meanwhile, and waits for it. A job that
+-- names nodes, or for which there are too few idle nodes, is not changed.
 
 local PARTITION = "compact"
 local IDLE = "/run/slurm-idle"

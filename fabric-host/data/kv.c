@@ -1,6 +1,6 @@
 /*
- * kv.c - what is published, until it is unpublished or its time is over; lookups that wait for it; and what
- * outlives the host, in a small database.
+ * kv.c - published values, until they are unpublished or expire; lookups that wait for them; and a small
+ * database for values that outlive the host.
  */
 #include "fabric-host/data/kv.h"
 
@@ -20,25 +20,26 @@
 
 #define KV_NAME_SIZE (PMIX_MAX_KEYLEN + PMIX_MAX_NSLEN + 32)
 
-/* One published value, and its name: the range, who that is for, and the key. */
+/* A published value, and its name: the range, the identity of the range, and the key. */
 struct kv_entry {
     UT_hash_handle hh;
     char name[KV_NAME_SIZE];
-    const char *key; /* within it */
+    const char *key; /* part of the name */
     pmix_proc_t publisher;
     uint8_t persistence;
     pmix_value_t value;
     size_t size; /* packed */
 };
 
-/* It is this one, or one of all with PMIX_RANK_WILDCARD. An empty name is any to PMIX_CHECK_PROCID(). */
+/* Return whether the process is `of`, or one of all with PMIX_RANK_WILDCARD. PMIX_CHECK_PROCID() would match
+ * an empty name with any. */
 static bool kv_is_of(const pmix_proc_t *proc, const pmix_proc_t *of)
 {
     return strcmp(proc->nspace, of->nspace) == 0 &&
            (of->rank == PMIX_RANK_WILDCARD || proc->rank == of->rank);
 }
 
-/* ---- what outlives the host: SQLite, a row an entry --------------------------------------------------- */
+/* ---- values that outlive the host: SQLite, one row per entry ------------------------------------------ */
 
 #define KV_APPLICATION_ID 1717662828 /* "fabl" */
 #define KV_TEXT(number)   KV_TEXT_OF(number)
@@ -47,7 +48,7 @@ static bool kv_is_of(const pmix_proc_t *proc, const pmix_proc_t *of)
 static sqlite3 *kv_db;
 static sqlite3_stmt *kv_begin, *kv_commit, *kv_rollback, *kv_put, *kv_delete;
 
-/* Exclusive: no other process has a part in it, so WAL needs neither locks nor shared memory. */
+/* Exclusive: no other process uses it, so WAL needs neither locks nor shared memory. */
 static const char kv_schema[] =
     "PRAGMA locking_mode = EXCLUSIVE;"
     "PRAGMA journal_mode = WAL;"
@@ -68,7 +69,7 @@ static bool kv_run(sqlite3_stmt *stmt, int bound)
     return rc == SQLITE_DONE;
 }
 
-/* Before the first of several changes. */
+/* Begin a transaction before the first of several changes. */
 static bool kv_store_changes(void)
 {
     return kv_db != NULL && (!sqlite3_get_autocommit(kv_db) || kv_run(kv_begin, SQLITE_OK));
@@ -77,7 +78,7 @@ static bool kv_store_changes(void)
 static bool kv_store_end(bool good)
 {
     if (kv_db == NULL || sqlite3_get_autocommit(kv_db))
-        return true; /* nothing was changed */
+        return true; /* no changes */
     if (good && kv_run(kv_commit, SQLITE_OK))
         return true;
     if (!sqlite3_get_autocommit(kv_db))
@@ -85,7 +86,7 @@ static bool kv_store_end(bool good)
     return false;
 }
 
-/* Changes are made together, when they end and were good. */
+/* Changes are committed together, at the end, if all succeeded. */
 static bool kv_store_put(const struct kv_entry *entry, const void *packed)
 {
     return kv_store_changes() &&
@@ -102,7 +103,7 @@ static bool kv_store_delete(const struct kv_entry *entry)
            kv_run(kv_delete, sqlite3_bind_text(kv_delete, 1, entry->name, -1, SQLITE_STATIC));
 }
 
-/* NULL: out of memory, or it is no value. */
+/* Read an entry. NULL: out of memory, or the value is invalid. */
 static struct kv_entry *kv_row(sqlite3_stmt *rows)
 {
     struct kv_entry *entry = calloc(1, sizeof(*entry));
@@ -140,10 +141,10 @@ static int64_t kv_number(const char *sql)
     return number;
 }
 
-/* SQLITE_NOTADB, too, for another program's database. */
+/* Create or open the database. SQLITE_NOTADB also for another program's database. */
 static int kv_make(const char *path)
 {
-    const mode_t mask = umask(077); /* what is published is its user's */
+    const mode_t mask = umask(077); /* published values are readable for their user only */
     int rc =
         sqlite3_open_v2(path, &kv_db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
     if (rc == SQLITE_OK && kv_number("SELECT count(*) FROM sqlite_schema") > 0 &&
@@ -187,7 +188,7 @@ static int kv_store_open(const char *path, void (*found)(struct kv_entry *entry)
         if (entry != NULL)
             found(entry);
         else
-            log_error("store of published data: a value is left out: it is damaged, or memory is short");
+            log_error("store of published data: skipped a value: it is damaged, or there is no memory");
         rc = SQLITE_OK;
     }
     sqlite3_finalize(rows);
@@ -201,7 +202,7 @@ static int kv_store_open(const char *path, void (*found)(struct kv_entry *entry)
     return PMIXFAB_ERR_IO;
 }
 
-/* ---- entries, by their names: on the library's thread ------------------------------------------------ */
+/* ---- entries by name: on the library's thread -------------------------------------------------------- */
 
 #define MOST_ENTRIES 262144
 #define MOST_BYTES   ((size_t)256 << 20) /* of all values */
@@ -216,7 +217,7 @@ static bool kv_is_data(const pmix_info_t *info)
     return strncmp(info->key, "pmix", 4) != 0;
 }
 
-/* Of a directive that is not understood nobody knows whom it was to keep out. */
+/* An unknown directive is an error, since it may restrict the access. */
 static pmix_status_t kv_range(const pmix_info_t info[], size_t n, uint8_t *range)
 {
     *range = PMIX_RANGE_SESSION;
@@ -243,8 +244,8 @@ static pmix_status_t kv_persistence(const pmix_info_t info[], size_t n, uint8_t 
     return PMIX_SUCCESS;
 }
 
-/* What has this name is seen by who asks for the same range, and is in it. Of one host and one user local,
- * session and global are three names for all. */
+/* Build the name: only a process in the same range that asks for this range finds it. With one host and one
+ * user, the ranges local, session and global all mean all processes. */
 static pmix_status_t kv_name(uint8_t range, const pmix_proc_t *proc, const char *key, char name[KV_NAME_SIZE],
                              size_t *key_at)
 {
@@ -306,22 +307,22 @@ static void kv_remove(struct kv_entry *entry, bool stored)
     if (stored && kv_is_durable(entry))
         kv_store_delete(entry);
     kv_bytes -= entry->size;
-    HASH_DEL(kv_entries, entry); /* NOLINT(clang-analyzer-unix.Malloc): nothing links to a freed one */
+    HASH_DEL(kv_entries, entry); /* NOLINT(clang-analyzer-unix.Malloc): no link to the freed entry is left */
     kv_free(entry);
 }
 
 struct kv_question {
     pmix_proc_t proc;
     uint8_t range;
-    char **keys;   /* the library's, until it is answered */
-    size_t wanted; /* so many of them, 0: all */
+    char **keys;   /* owned by the library, until the answer */
+    size_t wanted; /* number of keys to wait for, 0: all */
     pmix_lookup_cbfunc_t cbfunc;
     void *cbdata;
 };
 
 /* ---- lookup ------------------------------------------------------------------------------------- */
 
-/* What there is of the keys; false: less than is wanted. */
+/* Answer with the values that exist. False: fewer than wanted. */
 static bool kv_answer(const struct kv_question *question, bool enough)
 {
     size_t n = 0, found = 0;
@@ -357,18 +358,18 @@ static bool kv_answer(const struct kv_question *question, bool enough)
     return answers;
 }
 
-/* ---- lookups that wait ------------------------------------------------------------------------------- */
+/* ---- waiting lookups --------------------------------------------------------------------------------- */
 
 #define MOST_KV_WAITERS 16384
 
 struct kv_waiter {
     struct kv_waiter *prev, *next;
-    int64_t until; /* microseconds, 0: for as long as it takes */
+    int64_t until; /* microseconds, 0: no timeout */
     struct kv_question question;
 };
 
-static struct timer *waiters_timer; /* of all: for the one whose time is over first */
-static int64_t waiters_soonest;     /* 0: nobody's */
+static struct timer *waiters_timer; /* for the earliest timeout of all */
+static int64_t waiters_soonest;     /* 0: none */
 static struct kv_waiter *kv_waiters;
 static unsigned n_kv_waiters;
 
@@ -528,7 +529,7 @@ static pmix_status_t kv_publish_one(const pmix_proc_t *proc, const pmix_info_t *
     return rc;
 }
 
-/* All of it, or nothing. */
+/* Publish all values, or none. */
 pmix_status_t kv_publish(const pmix_proc_t *proc, const pmix_info_t info[], size_t n, pmix_op_cbfunc_t cbfunc,
                          void *cbdata)
 {
@@ -544,7 +545,7 @@ pmix_status_t kv_publish(const pmix_proc_t *proc, const pmix_info_t info[], size
         values++;
     }
     if (rc == PMIX_SUCCESS && values == 0)
-        rc = PMIX_ERR_BAD_PARAM; /* names that begin with "pmix" are the standard's */
+        rc = PMIX_ERR_BAD_PARAM; /* names that begin with "pmix" are reserved for the standard */
     if (!kv_store_end(rc == PMIX_SUCCESS) && rc == PMIX_SUCCESS)
         rc = PMIX_ERR_OUT_OF_RESOURCE, done++;
     for (size_t i = 0; rc != PMIX_SUCCESS && i + 1 < done; i++)
@@ -557,9 +558,9 @@ pmix_status_t kv_publish(const pmix_proc_t *proc, const pmix_info_t info[], size
     return PMIX_SUCCESS;
 }
 
-/* ---- unpublish, and ends ------------------------------------------------------------------------ */
+/* ---- unpublish, and the end of processes -------------------------------------------------------- */
 
-/* NULL: every one of the publisher's own, of any range. */
+/* keys NULL: all values of the publisher, of any range. */
 pmix_status_t kv_unpublish(const pmix_proc_t *proc, char **keys, const pmix_info_t info[], size_t n,
                            pmix_op_cbfunc_t cbfunc, void *cbdata)
 {
@@ -589,7 +590,7 @@ pmix_status_t kv_unpublish(const pmix_proc_t *proc, char **keys, const pmix_info
     return rc;
 }
 
-/* On the library's thread, also within its own end, when it must not be called. */
+/* Runs on the library's thread, also while a process of the library ends, when it must not be called back. */
 void kv_left(const pmix_proc_t *proc)
 {
     struct kv_entry *entry, *next;
@@ -638,7 +639,7 @@ int kv_start(struct event_base *base, const char *store, struct fab_err *err)
     struct opening opening = {.store = store, .err = err};
     int rc = kv_waiters_start(base);
     if (rc != PMIXFAB_OK)
-        return fab_fail(err, rc, "the loop has no timer");
+        return fab_fail(err, rc, "cannot create a timer: out of memory");
     fab_on_pmix_thread(kv_open, &opening);
     fab_wait_for_pmix_thread();
     return opening.rc;

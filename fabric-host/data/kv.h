@@ -1,6 +1,6 @@
 /*
- * kv.h - what is published, until it is unpublished or its time is over. All on the library's thread, but for
- * start and stop.
+ * kv.h - published values, until they are unpublished or expire. All on the library's thread, except start
+ * and stop.
  */
 #ifndef FABRIC_HOST_DATA_KV_H
 #define FABRIC_HOST_DATA_KV_H
@@ -10,12 +10,12 @@
 
 #include "topo/base/error.h"
 
-/* When the server has started: what the store has is published again. The loop is for timeouts. */
+/* Start after the server: publish the stored values again. The loop is for timeouts. */
 int kv_start(struct event_base *base, const char *store, struct fab_err *err);
-/* After the server has stopped. */
+/* Stop after the server has stopped. */
 void kv_stop(void);
 
-/* The server module's functions. */
+/* Functions of the server module. */
 pmix_status_t kv_publish(const pmix_proc_t *proc, const pmix_info_t info[], size_t n, pmix_op_cbfunc_t cbfunc,
                          void *cbdata);
 pmix_status_t kv_lookup(const pmix_proc_t *proc, char **keys, const pmix_info_t info[], size_t n,
@@ -23,10 +23,11 @@ pmix_status_t kv_lookup(const pmix_proc_t *proc, char **keys, const pmix_info_t 
 pmix_status_t kv_unpublish(const pmix_proc_t *proc, char **keys, const pmix_info_t info[], size_t n,
                            pmix_op_cbfunc_t cbfunc, void *cbdata);
 
-/* Nobody of this name is connected any more: what is to end with it ends. */
+/* Remove the values that end with the last connection of this name. */
 void kv_left(const pmix_proc_t *proc);
 
-/* A process has ended; with PMIX_RANK_WILDCARD all of the namespace. Any thread but the library's. */
+/* Note that a process has ended; PMIX_RANK_WILDCARD: all of the namespace. Any thread except the library's.
+ */
 void kv_ended(const pmix_proc_t *proc);
 
 #endif

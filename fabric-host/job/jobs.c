@@ -1,4 +1,4 @@
-/* jobs.c - the life of a job: its start, what the library is told of it, its end. */
+/* jobs.c - the lifetime of a job: its start, its registration with the library, its end. */
 #include "fabric-host/job/jobs.h"
 
 #include <pmix.h>
@@ -40,7 +40,7 @@ struct host_job *jobs_find(const char *nspace)
     struct host_job *job;
     DL_FOREACH(host_jobs, job)
     {
-        if (strcmp(job->nspace, nspace) == 0) /* an empty name is any to PMIX_CHECK_NSPACE() */
+        if (strcmp(job->nspace, nspace) == 0) /* PMIX_CHECK_NSPACE() would match an empty name with any */
             return job;
     }
     return NULL;
@@ -98,13 +98,13 @@ static void job_free(struct host_job *job)
     free(job);
 }
 
-/* On the library's thread: it knows the job no more, and no process of it. The loop has let go of all but the
- * memory. */
+/* Runs on the library's thread, when the library has dropped the job and its processes. The loop has released
+ * all but the memory. */
 static void job_on_forgotten(pmix_status_t status, void *cbdata)
 {
     struct host_job *job = cbdata;
     const struct pmix_guard *guard = guard_find();
-    if (status != PMIX_ERR_INIT && guard != NULL) /* there is a library */
+    if (status != PMIX_ERR_INIT && guard != NULL) /* otherwise there is no library */
         guard->job_forgotten(job->nspace);
     free(job->procs);
     free(job);
@@ -118,7 +118,7 @@ static void job_forget(struct host_job *job)
     PMIx_server_deregister_nspace(job->nspace, job_on_forgotten, job);
 }
 
-/* The library may read it until it calls back. */
+/* Kept until the library calls back, since it reads it. */
 struct announcement {
     pmix_proc_t affected;
     pmix_info_t *info;
@@ -133,7 +133,7 @@ static void job_announced(pmix_status_t status, void *cbdata)
     free(announced);
 }
 
-/* An event, to everybody who has registered for it. */
+/* Send an event to all processes that have registered for it. */
 static void job_announce(const struct host_job *job, pmix_rank_t rank, pmix_status_t code,
                          pmix_status_t status, int exit_code)
 {
@@ -168,7 +168,7 @@ static void job_ended(struct host_job *job)
     job_forget(job);
 }
 
-/* What its end says; PMIX_SUCCESS: all is well. */
+/* Return the status of the end; PMIX_SUCCESS: no error. */
 static pmix_status_t job_end_of(const struct host_proc *proc, int status)
 {
     if (proc->aborted)
@@ -203,7 +203,7 @@ static void job_fails(struct host_job *job, const struct host_proc *proc, pmix_s
     if (job->failed == PMIX_RANK_UNDEF) {
         job->failed = proc->rank;
         job->status = end;
-        job->exit_code = proc->exit_code == 0 ? 1 : proc->exit_code; /* it has not ended well */
+        job->exit_code = proc->exit_code == 0 ? 1 : proc->exit_code; /* report the failure */
     }
     if (!job->ending)
         job_announce(job, proc->rank, end, end, proc->exit_code);
@@ -245,7 +245,7 @@ void jobs_terminate(struct host_job *job)
     job->ending = true;
     for (uint32_t i = 0; i < job->n; i++) {
         process_signal(&job->procs[i], SIGTERM);
-        process_signal(&job->procs[i], SIGCONT); /* one that is stopped hears nothing else */
+        process_signal(&job->procs[i], SIGCONT); /* a stopped process handles no other signal */
     }
     timer_after(job->patience, PATIENCE_MS);
 }
@@ -257,9 +257,9 @@ void jobs_terminate_all(void)
         jobs_terminate(job);
 }
 
-/* ---- what its processes find with PMIx_Get when they start: the library hands it to each ------------ */
+/* ---- job data for PMIx_Get: the library passes them to each process at its start -------------------- */
 
-/* Infos being written one after the other. */
+/* An array of infos that is being filled. */
 struct infos {
     pmix_info_t *at;
     size_t n;
@@ -286,7 +286,7 @@ static void infos_rank(struct infos *infos, const char *key, pmix_rank_t value)
     infos_put(infos, key, &value, PMIX_PROC_RANK);
 }
 
-/* An array of infos as the value of one; it is filled by the caller. */
+/* Put an array of infos as a value; the caller fills it. */
 static bool infos_array(struct infos *infos, const char *key, size_t size, struct infos *inside)
 {
     pmix_info_t *info = &infos->at[infos->n];
@@ -306,7 +306,7 @@ static bool infos_array(struct infos *infos, const char *key, size_t size, struc
 
 /* ---- the job ------------------------------------------------------------------------------------ */
 
-/* "0,1,2": all ranks are here. free() it. */
+/* "0,1,2": all ranks are on this host. free() it. */
 static char *ranks_text(uint32_t n)
 {
     char *text = NULL;
@@ -349,14 +349,15 @@ static void put_job(struct infos *infos, const struct host_job *job, size_t n_ap
     infos_u32(infos, PMIX_NODE_SIZE, job->n);
     infos_u32(infos, PMIX_JOB_NUM_APPS, (uint32_t)n_apps);
     infos_rank(infos, PMIX_LOCALLDR, 0);
-    infos_put(infos, PMIX_IOF_LOCAL_OUTPUT, &no, PMIX_BOOL); /* rank_output.c writes, and not the library */
+    /* rank_output.c writes the output, not the library */
+    infos_put(infos, PMIX_IOF_LOCAL_OUTPUT, &no, PMIX_BOOL);
     if (job->parent.nspace[0] == '\0')
         return;
     infos_put(infos, PMIX_PARENT_ID, &job->parent, PMIX_PROC);
     infos_put(infos, PMIX_SPAWNED, &yes, PMIX_BOOL);
 }
 
-/* As one line; free() it. */
+/* Return the command as one line; free() it. */
 static char *command_line(char *const *argv)
 {
     char *line = NULL;
@@ -399,7 +400,7 @@ static bool put_proc(struct infos *infos, const struct host_proc *proc, pmix_ran
     infos_u32(&inside, PMIX_NODEID, 0);
     infos_put(&inside, PMIX_HOSTNAME, answer_host(), PMIX_STRING);
     infos_put(&inside, PMIX_SPAWNED, &spawned, PMIX_BOOL);
-    if (spawned) /* some ask for their own, some for their job's */
+    if (spawned) /* some callers query this of their process, some of their job */
         infos_put(&inside, PMIX_PARENT_ID, &proc->job->parent, PMIX_PROC);
     return true;
 }
@@ -463,7 +464,7 @@ static struct host_job *job_new(const struct job_order *order, uint32_t n)
     return job;
 }
 
-/* The library is told of the job and of each process, before one of them can connect. */
+/* Register the job and each of its processes with the library, before one of them can connect. */
 static pmix_status_t job_register(struct host_job *job, const struct job_order *order)
 {
     pmix_status_t rc = job_info_register(job, order->apps, order->n_apps);
@@ -477,7 +478,7 @@ static pmix_status_t job_register(struct host_job *job, const struct job_order *
     return rc;
 }
 
-/* One that cannot be started ends those that were: nobody is told of a job that never was. */
+/* If a process cannot be started, end those that were: the job is not reported to anyone. */
 static void job_undo(struct host_job *job)
 {
     for (uint32_t i = 0; i < job->n; i++) {
@@ -489,7 +490,7 @@ static void job_undo(struct host_job *job)
         proc->pid = 0;
     }
     if (on_job_end != NULL)
-        on_job_end(job); /* those that were may have published */
+        on_job_end(job); /* started processes may have published values */
     job_forget(job);
 }
 

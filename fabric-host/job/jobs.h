@@ -1,6 +1,6 @@
 /*
- * jobs.h - the jobs that this host has started, each a namespace of processes on this host. All of it is on
- * the loop, but for jobs_post().
+ * jobs.h - the jobs of this host, each a namespace of processes on this host. All on the loop, except
+ * jobs_post().
  */
 #ifndef FABRIC_HOST_JOB_JOBS_H
 #define FABRIC_HOST_JOB_JOBS_H
@@ -14,14 +14,14 @@
 #include "fabricd/base/timer.h"
 #include "fabricd/base/watch.h"
 
-#define JOBS_MOST_PROCS 4096 /* of one job */
+#define JOBS_MOST_PROCS 4096 /* of a job */
 
-/* What a process writes, on its way. */
+/* An output stream of a process. */
 struct host_stream {
     struct host_proc *proc;
     pmix_iof_channel_t channel;
-    struct watch *readable; /* NULL: it is closed */
-    struct evbuffer *line;  /* begun, and not ended yet */
+    struct watch *readable; /* NULL: closed */
+    struct evbuffer *line;  /* the beginning of a line that is not complete */
 };
 
 struct host_proc {
@@ -29,31 +29,31 @@ struct host_proc {
     pmix_rank_t rank;
     uint32_t app;
     void (*on_end)(struct host_proc *proc, int status);
-    pid_t pid;  /* 0: it does not run */
+    pid_t pid;  /* 0: not running */
     bool group; /* it leads a process group */
     struct watch *ended;
     struct host_stream out[2];
-    struct evbuffer *input; /* for its standard input; NULL: nobody writes it */
+    struct evbuffer *input; /* for its standard input; NULL: none */
     struct watch *writable;
     bool input_ends;
-    int exit_code;           /* of the process, or 128 and its signal */
+    int exit_code;           /* of the process, or 128 plus its signal */
     pmix_proc_state_t state; /* for queries */
     bool connected, finalized, aborted;
-    bool ending; /* it alone was told to */
+    bool ending; /* its end was requested, not that of the whole job */
 };
 
-/* What a job is made of, and how it is treated. */
+/* The parts and options of a job. */
 struct job_order {
     const pmix_app_t *apps;
     size_t n_apps;
-    const pmix_info_t *info; /* for all of them: variables */
+    const pmix_info_t *info; /* for all applications: environment variables */
     size_t n_info;
     const pmix_proc_t *parent; /* NULL: the host itself */
-    bool recoverable;          /* the others go on when one fails */
-    bool tagged;               /* each line of its output here says whose it is */
-    pmix_iof_channel_t away;   /* goes to the one who spawned it, and is not written here */
-    bool inherits;             /* rank 0 has our own standard input */
-    pmix_rank_t input_to;      /* who is written to by PMIx_IOF_push; PMIX_RANK_INVALID: nobody */
+    bool recoverable;          /* the other processes continue when one fails */
+    bool tagged;               /* each output line on this host begins with the rank of its process */
+    pmix_iof_channel_t away;   /* goes to the spawner instead of this host's output */
+    bool inherits;             /* rank 0 inherits our standard input */
+    pmix_rank_t input_to;      /* target of PMIx_IOF_push; PMIX_RANK_INVALID: none */
 };
 
 struct host_job {
@@ -61,77 +61,80 @@ struct host_job {
     pmix_nspace_t nspace;
     pmix_proc_t parent; /* its nspace is "": the host itself */
     bool recoverable, tagged;
-    pmix_iof_channel_t away, pulled; /* to the one who spawned it; to somebody else as well */
-    bool ending;                     /* it was told to */
-    struct timer *patience;          /* then it is killed */
-    pmix_status_t status;            /* of the first that failed */
+    pmix_iof_channel_t away, pulled; /* to the spawner; additionally to other processes */
+    bool ending;                     /* its end was requested */
+    struct timer *patience;          /* before SIGKILL */
+    pmix_status_t status;            /* of the first process that failed */
     int exit_code;
     pmix_rank_t failed; /* PMIX_RANK_UNDEF: none */
     uint32_t n, running;
     struct host_proc *procs; /* by rank */
 };
 
-/* The loop; before the server starts. */
+/* Set the loop; before the server starts. */
 void jobs_init(struct event_base *base);
 
-/* Call fn(arg) on the loop, in the order of these calls. From the library's thread. (The other way:
- * pmix/relay/thread.h.) False: no memory, and it is not called. */
+/* Call fn(arg) on the loop, in the order of the calls. From the library's thread. (For the opposite direction
+ * see pmix/relay/thread.h.) False: no memory; fn is not called. */
 bool jobs_post(void (*fn)(void *arg), void *arg);
 
-/* PMIX_SUCCESS: it runs, and nspace is its name. Else the standard's error, and nothing of it is left. */
+/* Start a job. PMIX_SUCCESS: it runs, and nspace is its name. Otherwise an error of the standard, and nothing
+ * of the job is left. */
 pmix_status_t jobs_start(const struct job_order *order, pmix_nspace_t nspace);
 
-/* NULL: there is none. */
+/* Find a job. NULL: there is none. */
 struct host_job *jobs_find(const char *nspace);
 struct host_proc *jobs_find_proc(const pmix_proc_t *proc);
 struct host_job *jobs_first(void);
 
-/* Called when a job has ended and everybody was told, or could not be started whole; it is freed then. */
+/* Set the function to call when a job has ended and all receivers were notified, or when it could not be
+ * started; it is freed afterwards. */
 void jobs_on_end(void (*fn)(const struct host_job *job));
 
-/* It ends by SIGTERM, and where that does not help by SIGKILL; or at once by that. */
+/* End a job by SIGTERM, and by SIGKILL if it does not end in time; jobs_kill(): at once by SIGKILL. */
 void jobs_terminate(struct host_job *job);
 void jobs_kill(struct host_job *job);
 
-/* The host ends: all jobs do, and jobs_start() says PMIX_ERR_NOT_AVAILABLE. */
+/* End all jobs with the host; jobs_start() then returns PMIX_ERR_NOT_AVAILABLE. */
 void jobs_terminate_all(void);
 
 /* ---- processes: rank_process.c ---- */
 
 /*
- * Start it; its on_end is called when it has ended, with the status of waitpid(). The standard's error where
- * it cannot be executed.
+ * Start a process; its on_end is called when it has ended, with the status of waitpid(). Returns an error of
+ * the standard if it cannot be executed.
  */
 pmix_status_t process_start(struct event_base *base, struct host_proc *proc, const struct job_order *order);
 
-/* NULL-safe in all its parts; it does not wait for the process. */
+/* Close the process's descriptors, if any; does not wait for the process. */
 void process_close(struct host_proc *proc);
 
-/* One that has ended is left in peace. */
+/* Send a signal; does nothing if the process has ended. */
 void process_signal(const struct host_proc *proc, int signo);
 
-/* Bytes for its standard input; size 0: that is all. PMIX_ERR_OUT_OF_RESOURCE: it does not read them. */
+/* Write bytes to its standard input; size 0: end of file. PMIX_ERR_OUT_OF_RESOURCE: the process does not read
+ * them. */
 pmix_status_t process_input(struct host_proc *proc, const void *bytes, size_t size);
 
-/* It is one of PMIX_SET_ENVAR, _ADD_, _UNSET_, _PREPEND_ and _APPEND_ENVAR. */
+/* Return whether it is one of PMIX_SET_ENVAR, _ADD_, _UNSET_, _PREPEND_ and _APPEND_ENVAR. */
 bool variables_is_directive(const pmix_info_t *info);
 
-/* ---- what they write, line by line: rank_output.c ---- */
+/* ---- output of processes, line by line: rank_output.c ---- */
 
-/* To the one who spawned them where he asked for it, else to our own standard output and error; and to those
- * who pulled it as well. Takes the descriptor, also when it fails. */
+/* Forward output to the spawner, if that was requested, else to our own standard output and error; and to the
+ * processes that pulled it. Takes the descriptor, also on error. */
 bool output_open(struct event_base *base, struct host_stream *stream, struct host_proc *proc,
                  pmix_iof_channel_t channel, int fd);
 
-/* The process has ended: all that is there, and no more. */
+/* Forward the rest after the end of the process. */
 void output_drain(struct host_stream *stream);
 
 void output_close(struct host_stream *stream);
 
-/* As if the process had written it; NULL: it is nobody's. */
+/* Forward text as if the process had written it; proc NULL: of no process. */
 void output_text(const struct host_proc *proc, pmix_iof_channel_t channel, const char *text, size_t size);
 
-/* We are to end: from now on nobody's reading is waited for but for a while. For signal handlers, too. */
+/* Note that the host ends: from now on a slow reader is waited for only a short time. Async-signal-safe. */
 void output_will_end(void);
 
 #endif

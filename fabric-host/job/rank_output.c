@@ -1,4 +1,4 @@
-/* rank_output.c - what processes write, line by line. */
+/* rank_output.c - output of processes, line by line. */
 #include <errno.h>
 #include <limits.h>
 #include <pmix.h>
@@ -15,11 +15,11 @@
 #include "fabricd/base/watch.h"
 #include "pmix/relay/thread.h"
 
-#define MOST_LINE       65536             /* a longer one goes out in pieces */
-#define PATIENCE_TENTHS 20                /* of a second, with who does not read */
-#define MOST_GIVEN      ((size_t)1 << 20) /* bytes that the library's thread may be behind with */
+#define MOST_LINE       65536             /* a longer line is sent in pieces */
+#define PATIENCE_TENTHS 20                /* tenths of a second that a slow reader is waited for */
+#define MOST_GIVEN      ((size_t)1 << 20) /* bytes that may be queued for the library's thread */
 
-/* ---- to those who ask --------------------------------------------------------------------------- */
+/* ---- output to other processes ------------------------------------------------------------------ */
 
 struct delivery {
     pmix_proc_t source;
@@ -35,7 +35,7 @@ static void delivery_free(pmix_status_t status, void *cbdata)
 
 static void output_deliver(const struct host_stream *stream, const char *text, size_t size)
 {
-    static size_t given; /* since the library's thread was waited for */
+    static size_t given; /* since the last wait for the library's thread */
     struct delivery *delivery = malloc(sizeof(*delivery) + size);
     if (delivery == NULL) {
         log_error("out of memory: output is lost");
@@ -54,7 +54,7 @@ static void output_deliver(const struct host_stream *stream, const char *text, s
     given = 0;
 }
 
-/* ---- to us -------------------------------------------------------------------------------------- */
+/* ---- our own output ----------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t output_ends;
 
@@ -63,7 +63,8 @@ void output_will_end(void)
     output_ends = 1;
 }
 
-/* Until it can be written: who reads it slowly holds us up. False: we are to end, and nobody reads. */
+/* Wait until output can be written: a slow reader blocks the loop. False: the host ends, and nothing is read.
+ */
 static bool output_wait(int fd)
 {
     static bool unread;
@@ -79,10 +80,10 @@ static bool output_wait(int fd)
 static void output_write(int fd, const char *text, size_t size)
 {
     while (size > 0 && output_wait(fd)) {
-        /* So many can be written at once where any can; a write of more would wait for the rest. */
+        /* If any byte can be written, so many can; a larger write would block. */
         const ssize_t n = write(fd, text, size < PIPE_BUF ? size : PIPE_BUF);
         if (n < 0 && errno != EINTR && errno != EAGAIN)
-            return; /* nobody reads it any more */
+            return; /* the reader has closed it */
         else if (n > 0)
             text += n, size -= (size_t)n;
     }
@@ -103,7 +104,7 @@ static void output_show(const struct host_stream *stream, const char *text, size
 
 /* ---- lines -------------------------------------------------------------------------------------- */
 
-/* Each line of it with its tag, where it is to have one. */
+/* Write each line, with its tag if configured. */
 static void output_show_lines(const struct host_stream *stream, const char *text, size_t size)
 {
     while (stream->proc->job->tagged && size > 0) {
@@ -125,7 +126,7 @@ static void output_pass(const struct host_stream *stream, const char *text, size
         output_show_lines(stream, text, size);
 }
 
-/* The first bytes of what has come: whole lines, or what there is of one. */
+/* Forward the first bytes of the input: whole lines, or the part of a line that is there. */
 static void output_give(struct host_stream *stream, size_t size)
 {
     const char *text = (const char *)evbuffer_pullup(stream->line, (ev_ssize_t)size);
@@ -154,7 +155,7 @@ static void output_lines(struct host_stream *stream)
         output_give(stream, evbuffer_get_length(stream->line));
 }
 
-/* How much; not more than 0: no more comes, or not now. */
+/* Return how much was read; 0 or less: the end, or nothing now. */
 static int output_read(struct host_stream *stream, bool *ended)
 {
     const int n = evbuffer_read(stream->line, watch_fd(stream->readable), MOST_LINE);
@@ -186,7 +187,7 @@ void output_drain(struct host_stream *stream)
     int there = 0, n = 1;
     if (stream->readable == NULL)
         return;
-    /* Others may have the other end still, and go on writing. */
+    /* Other processes may have the same pipe open and still write to it. */
     ioctl(watch_fd(stream->readable), FIONREAD, &there);
     for (; there > 0 && n > 0; there -= n)
         n = output_read(stream, &ended);

@@ -1,4 +1,4 @@
-/* rank_process.c - one process of a job: its start, its variables, its standard input, its end. */
+/* rank_process.c - one process of a job: its start, its environment, its standard input, its end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pmix.h>
@@ -16,7 +16,7 @@
 #include "fabricd/base/watch.h"
 #include "fabricd/process/process.h"
 
-#define MOST_INPUT ((size_t)16 << 20) /* that waits to be read */
+#define MOST_INPUT ((size_t)16 << 20) /* waiting to be read */
 
 /* ---- its end ------------------------------------------------------------------------------------ */
 
@@ -42,8 +42,8 @@ static void process_send(pid_t to, int signo)
 static void process_on_end(int fd, void *arg)
 {
     struct host_proc *proc = arg;
-    int status = 1 << 8; /* if somebody else has taken it: it has not ended well */
-    /* Whom it leaves in its group; the number is the group's as long as nobody has waited for it. */
+    int status = 1 << 8; /* if another part has reaped it: not a success */
+    /* Kill the rest of its group; the group's number cannot be reused until the process is reaped. */
     if (proc->group)
         process_send(-proc->pid, SIGKILL);
     if (waitpid(proc->pid, &status, WNOHANG) == 0)
@@ -103,7 +103,7 @@ pmix_status_t process_input(struct host_proc *proc, const void *bytes, size_t si
     return PMIX_SUCCESS;
 }
 
-/* ---- its variables: a list that ends with NULL ---------------------------------------------------- */
+/* ---- its environment: a list that ends with NULL -------------------------------------------------- */
 
 static void variables_free(char **env)
 {
@@ -112,7 +112,7 @@ static void variables_free(char **env)
     free(env);
 }
 
-/* Where the variable is whose name has so many characters, or else the end. */
+/* Return the index of the variable with this name, or the end. */
 static size_t variables_find(char *const *env, const char *name, size_t length)
 {
     size_t n = 0;
@@ -152,7 +152,7 @@ static void variables_remove(char **env, const char *name)
     while (env[n++] != NULL);
 }
 
-/* "NAME=FIRST", or with both parts "NAME=FIRST:SECOND". */
+/* Put "NAME=FIRST", or with both parts "NAME=FIRST:SECOND". */
 static bool variables_join(char ***env, const char *name, const char *first, char separator,
                            const char *second)
 {
@@ -212,7 +212,7 @@ static bool variables_direct(char ***env, const pmix_info_t *info, size_t n)
 
 /* ---- its start ---------------------------------------------------------------------------------- */
 
-/* Both ends of its streams; the process's end is the first of each pair. -1: none. */
+/* Both ends of its streams; the first of each pair is the process's end. -1: none. */
 struct ends {
     int in[2], out[2], err[2];
 };
@@ -250,7 +250,7 @@ static bool ends_open(bool inherits, bool input, struct ends *ends)
     return ends->in[0] >= 0;
 }
 
-/* Its variables: ours, what the application and the directives say over them, and what the library adds.
+/* Build the environment: ours, overridden by the application and the directives, and the library's variables.
  * variables_free() it. */
 static pmix_status_t process_environment(const struct host_proc *proc, const struct job_order *order,
                                          char ***env)
@@ -268,7 +268,7 @@ static pmix_status_t process_environment(const struct host_proc *proc, const str
     return good ? PMIx_server_setup_fork(&name, env) : PMIX_ERR_NOMEM;
 }
 
-/* What the standard calls it that a program does not start. */
+/* Return the standard's error for a program that does not start. */
 static pmix_status_t process_error(int error, const pmix_app_t *app)
 {
     log_warning("%s cannot be started: %s", app->cmd, strerror(error));
@@ -286,7 +286,7 @@ static pmix_status_t process_error(int error, const pmix_app_t *app)
     }
 }
 
-/* errno, 0: it runs. */
+/* Return 0 if it runs, else errno. */
 static int process_spawn(struct host_proc *proc, const pmix_app_t *app, char **env, const struct ends *ends)
 {
     char *const alone[] = {app->cmd, NULL};
@@ -306,7 +306,7 @@ static int process_spawn(struct host_proc *proc, const pmix_app_t *app, char **e
     posix_spawnattr_setsigmask(&attributes, &signals);
     signals_ignored(&signals);
     posix_spawnattr_setsigdefault(&attributes, &signals);
-    /* One that reads our terminal stays in the group that may. */
+    /* A process that reads our terminal must stay in the foreground group. */
     proc->group = ends->in[0] != STDIN_FILENO;
     if (proc->group)
         flags |= POSIX_SPAWN_SETPGROUP;
@@ -320,7 +320,7 @@ static int process_spawn(struct host_proc *proc, const pmix_app_t *app, char **e
     return rc;
 }
 
-/* It runs: listen to it. */
+/* Watch the started process and its output. */
 static pmix_status_t process_watch(struct event_base *base, struct host_proc *proc, const struct ends *ends)
 {
     const int fd = (int)syscall(SYS_pidfd_open, proc->pid, 0);

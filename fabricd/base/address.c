@@ -1,4 +1,4 @@
-/* address.c - addresses to listen at, and interfaces of this host. */
+/* address.c - addresses to listen at, and network interfaces of this host. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <event2/util.h>
@@ -46,7 +46,7 @@ int address_parse(const char *text, char host[INET6_ADDRSTRLEN], uint16_t *port,
 
 int address_try(const char *text, bool port, struct fab_err *err)
 {
-    const int yes = 1; /* connections of before that are not over yet are no obstacle */
+    const int yes = 1; /* do not fail on connections of an earlier process that are still in TIME_WAIT */
     struct sockaddr_storage address = {0};
     uint16_t *at;
     int size, rc = parse(text, &address, &size, &at, err);
@@ -56,7 +56,8 @@ int address_try(const char *text, bool port, struct fab_err *err)
     const int fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0 ||
         bind(fd, (struct sockaddr *)&address, (socklen_t)size) != 0)
-        rc = fab_fail(err, PMIXFAB_ERR_IO, "%.80s: this host cannot listen there: %s", text, strerror(errno));
+        rc = fab_fail(err, PMIXFAB_ERR_IO, "%.80s: this host cannot listen at this address: %s", text,
+                      strerror(errno));
     if (fd >= 0)
         close(fd);
     return rc;
@@ -78,7 +79,7 @@ int interface_check(const char *text, struct fab_err *err)
 {
     if (strchr(text, '/') != NULL && strchr(text, ':') == NULL)
         return fab_cidr_check(text, err);
-    /* An address that was mistyped would be taken for a name that no interface has. */
+    /* Reject a mistyped address here: as an interface name it would match nothing. */
     if (!is_ipv4(text) && (strlen(text) >= IF_NAMESIZE || strpbrk(text, "/:, \t") != NULL ||
                            strspn(text, "0123456789.") == strlen(text)))
         return fab_fail(err, PMIXFAB_ERR_SYNTAX,
@@ -97,8 +98,7 @@ int interface_find(const char *text, char address[INET_ADDRSTRLEN], struct fab_e
     const bool is_network = own != NULL && fab_cidr_parse(own, &network);
     free(own);
     if (getifaddrs(&all) != 0)
-        return fab_fail(err, PMIXFAB_ERR_IO, "the interfaces of this host cannot be listed: %s",
-                        strerror(errno));
+        return fab_fail(err, PMIXFAB_ERR_IO, "cannot list the interfaces of this host: %s", strerror(errno));
     for (const struct ifaddrs *one = all; one != NULL && !found; one = one->ifa_next) {
         if (one->ifa_addr == NULL || one->ifa_addr->sa_family != AF_INET || (one->ifa_flags & IFF_UP) == 0)
             continue;
@@ -116,7 +116,7 @@ int interface_find(const char *text, char address[INET_ADDRSTRLEN], struct fab_e
                           is_network ? "has an IPv4 address in" : "and has an IPv4 address is called", text);
 }
 
-/* ---- places --------------------------------------------------------------------------------------- */
+/* ---- addresses of servers ------------------------------------------------------------------------- */
 
 static bool place_port(const char *text, size_t len, uint16_t *port)
 {
@@ -130,7 +130,7 @@ static bool place_port(const char *text, size_t len, uint16_t *port)
     return len > 0 && value > 0 && value <= UINT16_MAX;
 }
 
-/* One of them, without blanks around it. */
+/* Parse one address, given without blanks around it. */
 static bool place_parse(const char *text, size_t len, uint16_t port, struct address_place *out)
 {
     const char *host = text, *end = text + len, *colon = memrchr(text, ':', len);
@@ -143,7 +143,7 @@ static bool place_parse(const char *text, size_t len, uint16_t port, struct addr
             (colon != NULL && !place_port(colon + 1, (size_t)(end - colon - 1), &out->port)))
             return false;
         end = bracket;
-    } else if (colon != NULL && memchr(text, ':', (size_t)(colon - text)) == NULL) { /* else it is IPv6 */
+    } else if (colon != NULL && memchr(text, ':', (size_t)(colon - text)) == NULL) { /* else IPv6 */
         if (!place_port(colon + 1, (size_t)(end - colon - 1), &out->port))
             return false;
         end = colon;
@@ -166,11 +166,11 @@ int address_places(const char *text, uint16_t port, struct address_place out[ADD
         one = fab_text_trim(one, &len);
         if (!place_parse(one, len, port, &out[*n]))
             return fab_fail(err, PMIXFAB_ERR_SYNTAX,
-                            "\"%.*s\" is no place: expected HOST or HOST:PORT, and [ADDRESS]:PORT for IPv6",
+                            "\"%.*s\": expected HOST or HOST:PORT, or [ADDRESS]:PORT for IPv6",
                             len > 80 ? 80 : (int)len, one);
         (*n)++;
         if (text[0] == '\0')
             return PMIXFAB_OK;
     }
-    return fab_fail(err, PMIXFAB_ERR_RANGE, "at most %d places are taken", ADDRESS_MOST_PLACES);
+    return fab_fail(err, PMIXFAB_ERR_RANGE, "more than %d addresses: remove some", ADDRESS_MOST_PLACES);
 }

@@ -28,7 +28,7 @@ char *base64_encode(const void *bytes, size_t size)
     return text;
 }
 
-/* The value of a digit, or -1. */
+/* Return the value of a digit, or -1. */
 static int base64_digit(char c)
 {
     const char *found = c == '\0' ? NULL : strchr(digits, c);
@@ -61,7 +61,7 @@ int base64_decode(const char *text, size_t len, void **bytes, size_t *size)
         out[i / 4 * 3 + 1] = (uint8_t)(bits >> 8);
         out[i / 4 * 3 + 2] = (uint8_t)bits;
     }
-    /* Bits behind the last byte would be a second way to write the same. */
+    /* Unused bits must be zero: each value has one encoding only. */
     if ((padding == 1 && (bits & 0xff) != 0) || (padding == 2 && (bits & 0xffff) != 0)) {
         free(out);
         return PMIXFAB_ERR_SYNTAX;

@@ -1,16 +1,16 @@
-/* base64.h - bytes in JSON: RFC 4648, with its padding, nothing else in it. */
+/* base64.h - bytes in JSON, as base64 of RFC 4648: with padding, without blanks or line breaks. */
 #ifndef FABRICD_BASE_BASE64_H
 #define FABRICD_BASE_BASE64_H
 
 #include <stddef.h>
 
-/* Length of n bytes written so. */
+/* Length of the encoding of n bytes. */
 #define BASE64_LENGTH(n) (((n) + 2) / 3 * 4)
 
-/* free() it; NULL: no memory. */
+/* Encode. free() the result; NULL: no memory. */
 char *base64_encode(const void *bytes, size_t size);
 
-/* free(*bytes). PMIXFAB_ERR_SYNTAX: the text is not that; _NOMEM. */
+/* Decode. free(*bytes). PMIXFAB_ERR_SYNTAX: the text is not base64; _NOMEM. */
 int base64_decode(const char *text, size_t len, void **bytes, size_t *size);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * clock.c - the seam, but for descriptors and children: the time and random numbers, timers, and functions on
- * threads. A simulation has its own functions for all of these, so nothing else stands here.
+ * clock.c - the part of the seam (clock.h) that a simulation replaces as a whole: time, random numbers,
+ * timers and functions on threads. Nothing else may be defined in this file.
  */
 #include <errno.h>
 #include <event2/util.h>
@@ -110,7 +110,7 @@ bool timer_pending(const struct timer *timer)
 /* ---- threads ---- */
 
 struct work {
-    work_fn run, done, ended; /* ended: the loop has left it */
+    work_fn run, done, ended; /* ended: called when the loop has abandoned the work */
     void *arg;
     pthread_t thread;
     struct timer *finished; /* NULL: no `done` is called */

@@ -1,7 +1,7 @@
 /*
  * clock.h - the time. With timer.h, watch.h, work.h and process/child.h this is the seam between the daemon
- * and the machine: nothing else of the daemon reads a clock, sets a timer, starts a thread or a process. A
- * simulation links its own functions in place of these.
+ * and the machine: no other part of the daemon reads a clock, sets a timer, or starts a thread or a process.
+ * A simulation links its own functions in place of these.
  */
 #ifndef FABRICD_BASE_CLOCK_H
 #define FABRICD_BASE_CLOCK_H
@@ -10,19 +10,19 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Microseconds of CLOCK_REALTIME (since 1970), CLOCK_MONOTONIC or CLOCK_BOOTTIME. Any thread. */
+/* Return the microseconds of CLOCK_REALTIME (since 1970), CLOCK_MONOTONIC or CLOCK_BOOTTIME. Any thread. */
 int64_t clock_now(clockid_t clock);
 
-/* Sleep. Not for the main loop, which everybody waits for. A signal does not shorten it. */
+/* Sleep. Not for the main loop, since it would block all callers. A signal does not shorten the sleep. */
 void clock_sleep(int64_t microseconds);
 
-/* Sleep until then, by CLOCK_MONOTONIC. 0, or EINTR: a signal came first. */
+/* Sleep until that time of CLOCK_MONOTONIC. 0, or EINTR: a signal came first. */
 int clock_sleep_until(int64_t microseconds);
 
-/* From 0 to `below` - 1. */
+/* Return a random number from 0 to `below` - 1. */
 uint32_t chance_below(uint32_t below);
 
-/* Bytes that nobody can guess. */
+/* Fill `bytes` with unpredictable random bytes. */
 void chance_bytes(void *bytes, size_t n);
 
 #endif

@@ -1,6 +1,5 @@
 /*
- * counts.h - what has happened since the start of a role, counted, for fabricctl metrics and the metrics
- * file.
+ * counts.h - counters of events since the start of a role, for `fabricctl metrics` and the metrics file.
  *
  * Any thread, without a lock.
  */
@@ -9,7 +8,7 @@
 
 #include <stdint.h>
 
-/* What each is called outside, and its help, stand with those that tell it. */
+/* The names of the metrics and their help are in the code that prints them. */
 enum count {
     COUNT_SWEEPS_OK,
     COUNT_SWEEPS_PARTIAL,
@@ -18,16 +17,16 @@ enum count {
     COUNT_HOOKS,
     COUNT_HOOKS_FAILED,
     COUNT_HOOKS_DROPPED,
-    COUNT_EXPORTS, /* that said something new */
+    COUNT_EXPORTS, /* whose content changed */
     COUNT_EXPORTS_SAME,
     COUNT_EXPORTS_FAILED,
     COUNT_EXPORT_COMMANDS,
     COUNT_EXPORT_COMMANDS_FAILED,
-    COUNT_DELIVERIES, /* accepted; those refused by their reason */
+    COUNT_DELIVERIES, /* accepted; refused ones are counted by reason */
     COUNT_CONNECTIONS,
     COUNT_TRIMMED,
     COUNT_BACKUPS,
-    COUNT_MANAGERS, /* subnet managers that took over */
+    COUNT_MANAGERS, /* takeovers by another subnet manager */
     COUNT_SCANS,
     COUNT_SCANS_FAILED,
     COUNT_CHANGES,                       /* published, by kind: see count_of_change() */
@@ -35,19 +34,19 @@ enum count {
     COUNT_KINDS = COUNT_REFUSED + 64
 };
 
-/* Of enum fab_change_kind. */
+/* Return the counter of an enum fab_change_kind. */
 static inline enum count count_of_change(unsigned kind)
 {
     return kind < COUNT_REFUSED - COUNT_CHANGES ? COUNT_CHANGES + kind : COUNT_CHANGES;
 }
 
-/* Of PMIXFAB_ERR_...: small negative numbers. */
+/* Return the counter of a code PMIXFAB_ERR_...: a small negative number. */
 static inline enum count count_of_refused(int code)
 {
     return code <= 0 && code > COUNT_REFUSED - COUNT_KINDS ? COUNT_REFUSED - code : COUNT_REFUSED;
 }
 
-/* All are 0. NULL: no memory. */
+/* Create counters, all 0. NULL: no memory. */
 struct counts;
 struct counts *counts_new(void);
 void counts_free(struct counts *counts); /* NULL allowed */

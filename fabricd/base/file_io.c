@@ -137,7 +137,7 @@ int file_text(const char *path, char **text, size_t *len, struct fab_err *err)
 
 const char *boot_id(void)
 {
-    static char boot[BOOT_ID_MAX]; /* it stays the same for as long as we live */
+    static char boot[BOOT_ID_MAX]; /* constant for the lifetime of the process */
     if (boot[0] == '\0') {
         FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
         if (f == NULL || fscanf(f, "%39s", boot) != 1)

@@ -15,7 +15,7 @@
 #include "fabricd/base/clock.h"
 #include "topo/base/text.h"
 
-static atomic_int log_level = PMIXFAB_LOG_INFO; /* other threads write lines while it changes */
+static atomic_int log_level = PMIXFAB_LOG_INFO; /* other threads write lines while the level changes */
 static int log_to_syslog;
 static bool log_to_journal, log_is_child;
 static const char *log_name;
@@ -23,14 +23,15 @@ static const char *log_name;
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
 static const int level_priorities[] = {LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG};
 
-/* What libpmixfab has to say goes the same way. */
+/* Log a line of libpmixfab. */
 static void library_line(enum pmixfab_level level, const char *line, void *cbdata)
 {
     (void)cbdata;
     log_line(level, "%s", line);
 }
 
-/* Is standard error the journal? A child inherits the variable, and has standard error elsewhere. */
+/* Return whether standard error is the journal. A child inherits the variable, but not that standard error.
+ */
 static bool is_journal(void)
 {
     const char *stream = getenv("JOURNAL_STREAM");

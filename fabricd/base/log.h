@@ -1,8 +1,8 @@
 /*
- * log.h - where fabricd says what it does: standard error in the foreground, syslog otherwise.
+ * log.h - the log of fabricd: standard error in the foreground, syslog otherwise.
  *
- * One line an event. Any thread. Where standard error is the journal, a line begins with its priority instead
- * of time and level, since the journal has the time.
+ * One line for each event. Any thread. If standard error is the journal, a line begins with its priority
+ * instead of time and level, since the journal adds the time.
  */
 #ifndef FABRICD_BASE_LOG_H
 #define FABRICD_BASE_LOG_H
@@ -12,13 +12,14 @@
 /* Start logging up to `level`; to syslog or to standard error. Can be called again. */
 void log_open(enum pmixfab_level level, int to_syslog);
 
-/* From now on up to this level. */
+/* Set the level of the lines that are logged from now on. */
 void log_set_level(enum pmixfab_level level);
 
-/* On standard error each line begins with this name, instead of time and level: it is another program's. */
+/* Begin each line on standard error with this name instead of time and level: for a program that another
+ * daemon started. */
 void log_as(const char *name);
 
-/* From now on lines are for the daemon that has started this process: it reads them from standard error. */
+/* Write lines from now on for the daemon that started this process, which reads them from standard error. */
 void log_to_daemon(void);
 
 void log_line(enum pmixfab_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -1,5 +1,4 @@
-/* loop.c - descriptors and signals that are watched, the loop of a role, and what the service manager hears.
- */
+/* loop.c - watched descriptors and signals, the loop of a role, and messages to the service manager. */
 #include <event2/thread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -97,7 +96,8 @@ static void loop_on_signal(int signo, void *arg)
     event_base_loopbreak(loop->base);
 }
 
-/* From the loop itself: one that hangs falls silent, and the manager starts fabricd anew. */
+/* Sent from the loop itself, so that a hanging loop stops sending and the service manager restarts fabricd.
+ */
 static void loop_on_alive(void *arg)
 {
     const struct loop *loop = arg;
@@ -151,11 +151,11 @@ void loop_free(struct loop *loop)
 #define STARTING_S 120
 
 static struct sockaddr_un manager;
-static socklen_t manager_size; /* 0: there is none */
+static socklen_t manager_size; /* 0: there is no manager */
 static int notify_fd = -1;
 static int64_t watchdog, starting_told;
 
-/* "@" stands for the 0 that an abstract name begins with. */
+/* In the environment, "@" stands for the byte 0 that begins an abstract name. */
 static void notify_find(const char *path)
 {
     size_t len = path == NULL ? 0 : strlen(path);
@@ -182,7 +182,7 @@ void notify_open(void)
     unsetenv("WATCHDOG_USEC");
 }
 
-/* A manager that does not listen is no reason to wait or to fail. */
+/* Do not wait or fail when the manager does not read. */
 void notify_send(const char *assignments)
 {
     if (manager_size > 0)
@@ -207,7 +207,7 @@ void notify_keep(int fd, const char *name)
     passed.header =
         (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(fd)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
     memcpy(CMSG_DATA(&passed.header), &fd, sizeof(fd));
-    char before[80]; /* another one that has the name */
+    char before[80]; /* removes a descriptor that has this name */
     snprintf(before, sizeof(before), "FDSTOREREMOVE=1\nFDNAME=%.40s", name);
     notify_send(before);
     if (manager_size > 0)

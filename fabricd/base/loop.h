@@ -1,4 +1,4 @@
-/* loop.h - the event loop of a role, and the signals that it takes: SIGTERM and SIGINT end it. */
+/* loop.h - the event loop of a role, and its signals: SIGTERM and SIGINT end it. */
 #ifndef FABRICD_BASE_LOOP_H
 #define FABRICD_BASE_LOOP_H
 
@@ -12,18 +12,19 @@ struct loop {
     struct event_base *base;
     struct watch *signals[3];
     bool ended;                      /* by a signal */
-    struct timer *alive;             /* says so to the service manager; NULL: it does not ask */
-    void (*on_hangup)(void *cbdata); /* at SIGHUP */
+    struct timer *alive;             /* sends NOTIFY_ALIVE to the service manager; NULL: no watchdog */
+    void (*on_hangup)(void *cbdata); /* called at SIGHUP */
     void (*on_turn)(
-        void *cbdata); /* after each turn of loop_run(): all that was due is done; NULL: nothing */
+        void *cbdata); /* called after each turn of loop_run(), when all due events are done; NULL: nothing */
     void *cbdata;
 };
 
-/* on_hangup and cbdata are set. Other threads may use its events. PMIXFAB_ERR_NOMEM; loop_free() follows. */
+/* Initialize; the caller has set on_hangup and cbdata. Other threads may use its events. PMIXFAB_ERR_NOMEM;
+ * call loop_free() also then. */
 int loop_new(struct loop *loop);
 
 /* Run until the loop is left. */
 void loop_run(struct loop *loop);
-void loop_free(struct loop *loop); /* when all other events of it are freed */
+void loop_free(struct loop *loop); /* after all other events of the loop are freed */
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * metrics.c - the metrics as text, over HTTP, and in a file.
  *
- * HTTP is GET /metrics, and nothing else, by libevent's server. A connection answers one request, and is cut
- * after a while; beyond MAX_CONNECTIONS the next ones wait in the kernel. The file is replaced as a whole.
+ * libevent's HTTP server answers GET /metrics and nothing else. A connection serves one request and is closed
+ * after LIFE_S seconds at the latest; beyond MAX_CONNECTIONS, further connections wait in the kernel. The
+ * file is replaced as a whole.
  */
 #include <errno.h>
 #include <event2/buffer.h>
@@ -67,8 +68,8 @@ static void counts_tell(struct counts *counts)
     pthread_mutex_unlock(&counts->lock);
 }
 
-/* `changed` is called, on whatever thread counts, at the first count after each call of count_seen(). NULL:
- * no more. counts NULL: nothing is done. */
+/* Call `changed` at the first count after each call of count_seen(), on the thread that counts. NULL: stop.
+ * counts NULL: do nothing. */
 static void count_listen(struct counts *counts, void (*changed)(void *cbdata), void *cbdata)
 {
     if (counts == NULL)
@@ -103,7 +104,7 @@ uint64_t counted(const struct counts *counts, enum count what)
     return counts == NULL ? 0 : atomic_load(&counts->of[what]);
 }
 
-/* ---- the format, and what both roles have ---- */
+/* ---- the format, and the metrics of both roles ---- */
 
 char *metrics_text(metrics_fn tell, const void *owner)
 {
@@ -119,8 +120,7 @@ char *metrics_text(metrics_fn tell, const void *owner)
     return NULL;
 }
 
-/* In the format of OpenMetrics: a family of counters is called there without _total, and the end is marked.
- */
+/* In the OpenMetrics format: there the name of a counter's family has no _total, and a line ends the text. */
 static char *metrics_open_text(metrics_fn tell, const void *owner)
 {
     char *text = metrics_text(tell, owner), *open = NULL, *rest = NULL;
@@ -128,7 +128,7 @@ static char *metrics_open_text(metrics_fn tell, const void *owner)
     FILE *out = text == NULL ? NULL : open_memstream(&open, &size);
     for (char *line = out == NULL ? NULL : strtok_r(text, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest)) {
-        const size_t name = line[0] == '#' ? 7 + strcspn(line + 7, " ") : 0; /* its end */
+        const size_t name = line[0] == '#' ? 7 + strcspn(line + 7, " ") : 0; /* the end of the name */
         const bool total = name > 13 && strncmp(line + name - 6, "_total", 6) == 0;
         fprintf(out, "%.*s%s\n", (int)(total ? name - 6 : name), line, line + name);
     }
@@ -146,7 +146,7 @@ void metrics_family(FILE *out, const char *name, const char *type, const char *h
     fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* A label's value: three characters are written otherwise. */
+/* Write a label's value, with its three special characters escaped. */
 static void metrics_put_label(FILE *out, const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -159,7 +159,7 @@ static void metrics_put_label(FILE *out, const char *text)
     }
 }
 
-/* So many labels. */
+/* A sample with n labels. */
 static void metrics_put_sample(FILE *out, const char *name, const char *const *labels,
                                const char *const *values, unsigned n, double number)
 {
@@ -215,27 +215,27 @@ void metrics_started(void)
 
 void metrics_of_both(FILE *out, const char *role, const struct counts *counts)
 {
-    metrics_family(out, "fabricd_build_info", "gauge", "Always 1; the version is in its label.");
+    metrics_family(out, "fabricd_build_info", "gauge", "Version of fabricd, as a label; always 1.");
     metrics_sample(out, "fabricd_build_info", "version", pmixfab_version(), 1);
     metrics_family(out, "fabricd_role_info", "gauge",
-                   "Always 1; the role, scheduler or node, is in its label.");
+                   "Role of fabricd, scheduler or node, as a label; always 1.");
     metrics_sample(out, "fabricd_role_info", "role", role, 1);
-    metrics_one(out, "fabricd_uptime_seconds", "gauge", "Time since fabricd was started.",
+    metrics_one(out, "fabricd_uptime_seconds", "gauge", "Time since the start of fabricd.",
                 (double)(clock_now(CLOCK_MONOTONIC) - started) / 1e6);
     metrics_counted(out, counts, "fabricd_control_connections_total", "Connections to the control socket.",
                     COUNT_CONNECTIONS);
 }
 
 #define MAX_CONNECTIONS 16
-#define LIFE_S          5 /* however slowly the other end talks */
+#define LIFE_S          5 /* seconds; longest life of a connection */
 #define MAX_HEADERS     8192
-#define TEXT_US         1000000 /* for so long a text is told again: callers cannot keep the loop busy */
+#define TEXT_US         1000000 /* microseconds; age up to which an answer is sent again: bounds the load */
 
-/* A connection, until libevent says that it has ended, which it does of one with a request; else for LIFE_S.
- */
+/* A connection. It ends when libevent reports its end, which it does only after a request, and after LIFE_S
+ * at the latest. */
 struct guest {
     struct metrics_http *http;
-    struct bufferevent *bev; /* a reference of ours: it outlives the connection */
+    struct bufferevent *bev; /* with a reference of its own, so that it outlives the connection */
     struct timer *timer;
     LIST_ENTRY(guest) entry;
 };
@@ -245,8 +245,8 @@ struct metrics_http {
     struct evconnlistener *listener;
     metrics_fn tell;
     const void *owner;
-    char *text[2];   /* what was told last: plain, and in OpenMetrics' format */
-    int64_t made[2]; /* when, CLOCK_MONOTONIC */
+    char *text[2];   /* the last answers: plain, and in OpenMetrics' format */
+    int64_t made[2]; /* when they were made, by CLOCK_MONOTONIC */
     unsigned n;
     LIST_HEAD(, guest) guests;
 };
@@ -276,20 +276,20 @@ static void guest_has_ended(struct evhttp_connection *connection, void *arg)
         guest_leave(guest);
 }
 
-/* Is it there still, its server sees its end. */
+/* Close the connection if it still exists; its server then sees the end. */
 static void guest_is_late(void *arg)
 {
     struct guest *guest = arg;
     bufferevent_data_cb reads, writes;
     bufferevent_event_cb tells;
     void *cbdata;
-    bufferevent_getcb(guest->bev, &reads, &writes, &tells, &cbdata); /* all NULL: it was freed */
+    bufferevent_getcb(guest->bev, &reads, &writes, &tells, &cbdata); /* all NULL: libevent has freed it */
     if (reads != NULL || writes != NULL || tells != NULL)
         shutdown(bufferevent_getfd(guest->bev), SHUT_RDWR);
     guest_leave(guest);
 }
 
-/* libevent 2.1 has no bound on connections of its own. */
+/* Bound the number of connections, which libevent 2.1 does not do. */
 static struct bufferevent *guest_comes(struct event_base *base, void *arg)
 {
     struct metrics_http *http = arg;
@@ -364,8 +364,8 @@ static void metrics_http_free(struct metrics_http *http)
     free(http);
 }
 
-/* Listen at this address and port. *out is NULL on error: PMIXFAB_ERR_NOMEM, _SYNTAX; _IO: it cannot listen
- * there now. */
+/* Listen at this address and port. On error *out is NULL: PMIXFAB_ERR_NOMEM, _SYNTAX; _IO: listening is not
+ * possible now. */
 static int metrics_http_new(struct event_base *base, const char *listen, metrics_fn tell, const void *owner,
                             struct metrics_http **out, struct fab_err *err)
 {
@@ -393,8 +393,9 @@ static int metrics_http_new(struct event_base *base, const char *listen, metrics
     struct evhttp_bound_socket *bound = evhttp_bind_socket_with_handle(http->server, host, port);
     if (bound == NULL || evhttp_set_cb(http->server, "/metrics", metrics_http_answer, http) != 0) {
         rc = fab_fail(err, PMIXFAB_ERR_IO,
-                      "%.80s: %s: is another program there, or is the address another host's?", listen,
-                      strerror(errno));
+                      "%.80s: %s: check that no other program uses this port, and that the address belongs "
+                      "to this host",
+                      listen, strerror(errno));
         metrics_http_free(http);
         return rc;
     }
@@ -411,14 +412,14 @@ struct metrics_file {
     struct event_base *base;
     const char *path, *listen; /* NULL: none */
     struct metrics_http *http;
-    struct fab_err fault, http_fault; /* "": it is good */
+    struct fab_err fault, http_fault; /* "": no error */
     struct counts *counts;
     metrics_fn tell;
     const void *owner;
     struct timer *arm, *timer;
 };
 
-/* On any thread. */
+/* Called on any thread. */
 static void on_count(void *arg)
 {
     struct metrics_file *file = arg;
@@ -437,7 +438,7 @@ static void metrics_file_on_timeout(void *arg)
     metrics_write(arg);
 }
 
-/* 0, or why not. A name that the collector does not read, beside the file. */
+/* Write the file under a name that the collector does not read, then rename it. 0, or an errno. */
 static int metrics_file_replace(const char *path, const char *text)
 {
     char beside[PATH_MAX];
@@ -474,7 +475,7 @@ void metrics_write(struct metrics_file *file)
     if (file == NULL || file->path == NULL)
         return;
     timer_cancel(file->timer);
-    count_seen(file->counts); /* what is counted from here on is for the next time */
+    count_seen(file->counts); /* counts from here on set the timer again */
     char *text = metrics_text(file->tell, file->owner);
     int rc = text == NULL ? ENOMEM : metrics_file_replace(file->path, text);
     if (rc != 0)

@@ -1,4 +1,4 @@
-/* rate.c - tokens, gathered changes, and equal lines of the log. */
+/* rate.c - token buckets, debounced changes, and repeated lines of the log. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,16 +10,16 @@
 
 /* ---- tokens ---- */
 
-#define SWEEP_ABOVE 4096 /* so many, from which on those that are quiet are forgotten */
+#define SWEEP_ABOVE 4096 /* number of buckets above which full ones are removed */
 
 struct bucket {
     UT_hash_handle hh;
-    int64_t full_at; /* when it is full again, if nothing is taken from it */
+    int64_t full_at; /* when the bucket is full again, if no token is taken */
     char key[];
 };
 
-/* NOLINTBEGIN(clang-analyzer-unix.Malloc): HASH_DEL leaves no link to what is freed then, which clang does
- * not see. */
+/* NOLINTBEGIN(clang-analyzer-unix.Malloc): HASH_DEL removes all links to freed memory, but clang does not see
+ * that. */
 
 void buckets_forget_full(struct buckets *buckets, int64_t now)
 {
@@ -35,7 +35,7 @@ void buckets_forget_full(struct buckets *buckets, int64_t now)
     buckets->sweep_above = left * 2 > SWEEP_ABOVE ? left * 2 : SWEEP_ABOVE;
 }
 
-/* Full where it is new. */
+/* Return the bucket of this key; a new one is full. */
 static struct bucket *bucket_of(struct buckets *buckets, const void *key, size_t length, int64_t now)
 {
     struct bucket *bucket;
@@ -60,7 +60,7 @@ bool buckets_take(struct buckets *buckets, const void *key, size_t length, int64
         return false;
     if (bucket->full_at < now)
         bucket->full_at = now;
-    /* A token is there as long as the bucket is not further from full than it is large. */
+    /* A token is left while the bucket lacks fewer tokens than its size. */
     if (bucket->full_at + buckets->refill_ms > now + buckets->burst * buckets->refill_ms)
         return false;
     bucket->full_at += buckets->refill_ms;
@@ -69,7 +69,7 @@ bool buckets_take(struct buckets *buckets, const void *key, size_t length, int64
 
 /* NOLINTEND(clang-analyzer-unix.Malloc) */
 
-/* ---- gathered changes ---- */
+/* ---- debounced changes ---- */
 
 void debounce_init(struct debounce *debounce, int64_t quiet, int64_t debounce_max)
 {
@@ -81,7 +81,7 @@ void debounce_changed(struct debounce *debounce, int64_t now)
     const bool at_once = !debounce->more_follow && (!debounce->any || now - debounce->last > debounce->quiet);
     if (!debounce->due) {
         debounce->due = true;
-        /* After quiet it is as if it had waited enough. */
+        /* After a quiet time, count the first change as one that has waited long enough. */
         debounce->first = at_once ? now - debounce->debounce_max : now;
         debounce->since = now;
     }
@@ -115,9 +115,9 @@ int64_t debounce_covered_since(const struct debounce *debounce)
     return debounce->taken;
 }
 
-/* ---- equal lines ---- */
+/* ---- repeated lines ---- */
 
-#define MAX_LINES 1024 /* different lines that are remembered */
+#define MAX_LINES 1024 /* number of different lines that are remembered */
 #define AGAIN_MS  60000
 
 struct limited_line {
@@ -127,8 +127,8 @@ struct limited_line {
     unsigned unsaid;
 };
 
-/* NOLINTBEGIN(clang-analyzer-unix.Malloc): HASH_DEL leaves no link to what is freed then, which clang does
- * not see. */
+/* NOLINTBEGIN(clang-analyzer-unix.Malloc): HASH_DEL removes all links to freed memory, but clang does not see
+ * that. */
 
 static void forget_lines(struct log_limit *limit, int64_t now)
 {
@@ -179,7 +179,7 @@ bool log_limit_may(struct log_limit *limit, const char *what, char again[LOG_LIM
     const bool may = log_limit_may_at(limit, what, clock_now(CLOCK_MONOTONIC) / 1000, &unsaid);
     again[0] = '\0';
     if (unsaid > 0)
-        snprintf(again, LOG_LIMIT_AGAIN, " (and %u time%s since this was said)", unsaid,
+        snprintf(again, LOG_LIMIT_AGAIN, " (and %u time%s since it was last logged)", unsaid,
                  unsaid == 1 ? "" : "s");
     return may;
 }

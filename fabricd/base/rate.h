@@ -1,7 +1,6 @@
 /*
- * rate.h - how often: buckets of tokens for what each of many may do, changes that are gathered before they
- * lead to something, and equal lines of the log. Times are monotonic milliseconds, given by the caller. One
- * thread at a time.
+ * rate.h - rate limits: token buckets for many callers, debounced changes, and repeated lines of the log.
+ * Times are monotonic milliseconds, given by the caller. One thread at a time.
  */
 #ifndef FABRICD_BASE_RATE_H
 #define FABRICD_BASE_RATE_H
@@ -10,69 +9,71 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- how often each of many may do something ---- */
+/* ---- token buckets, one for each key ---- */
 
 struct bucket;
 
-/* So often at once, and once more each refill_ms. The rest begins as zeros. */
+/* `burst` tokens at first, and one more each refill_ms. The other fields begin as zeros. */
 struct buckets {
     int64_t burst, refill_ms;
     struct bucket *all;
     unsigned sweep_above;
 };
 
-/* May the one of this key do it now? now: monotonic milliseconds. False where memory is out, too. */
+/* Take a token from the bucket of this key. now: monotonic milliseconds. False: none is left, or no memory.
+ */
 bool buckets_take(struct buckets *buckets, const void *key, size_t length, int64_t now);
 
-/* Forget those that are full by then, which are as good as none. INT64_MAX: all. */
+/* Remove the buckets that are full at that time, since a missing bucket counts as full. INT64_MAX: all. */
 void buckets_forget_full(struct buckets *buckets, int64_t now);
 
 /*
  * ---- when changes lead to a sweep, or to a publication ----
  *
- * One change after quiet does at once, unless `more_follow`. Changes that come soon after another one are
- * gathered until it has been quiet for `quiet`, or until the first of them has waited for `debounce_max`: a
- * storm makes few generations.
+ * A change after a quiet time is due at once, unless `more_follow`. Changes that follow another one soon are
+ * gathered until `quiet` has passed without a change, or until the first of them has waited for
+ * `debounce_max`. So a storm of changes makes few generations.
  */
 
 struct debounce {
-    int64_t quiet, debounce_max; /* the caller may change them any time */
-    bool more_follow;            /* after quiet, too, one change waits for others */
-    int64_t last;                /* when something changed last; meaningful after the first change */
-    int64_t first;               /* of those that are due */
-    int64_t since;               /* when the first of them was noticed */
-    int64_t taken; /* the same of those that the sweep that began last sees; -1: there are none */
+    int64_t quiet, debounce_max; /* the caller may change them at any time */
+    bool more_follow;            /* a change after a quiet time waits for others, too */
+    int64_t last;                /* time of the last change; valid after the first change */
+    int64_t first;               /* of the changes that are due */
+    int64_t since;               /* when the first due change was noticed */
+    int64_t taken; /* when the first change of the running or last sweep was noticed; -1: none */
     bool any, due;
 };
 
 void debounce_init(struct debounce *debounce, int64_t quiet, int64_t debounce_max);
 
-/* Something changed. */
+/* Note a change. */
 void debounce_changed(struct debounce *debounce, int64_t now);
 
-/* When it is time for a sweep: a moment that may have passed, or -1 where nothing is due. */
+/* Return when the next sweep is due: a time, possibly in the past; -1: none is due. */
 int64_t debounce_when(const struct debounce *debounce);
 
-/* A sweep begins: nothing is due any more. What changes from now on comes soon after what changed before. */
+/* Note that a sweep begins: no change is due any more. Later changes count as changes that follow others. */
 void debounce_covered(struct debounce *debounce);
 
-/* When the first of what is due was noticed, and of what the sweep that began last sees; -1: nothing was. */
+/* Return when the first due change was noticed; the second function: the first change that the last begun
+ * sweep covers. -1: none. */
 int64_t debounce_since(const struct debounce *debounce);
 int64_t debounce_covered_since(const struct debounce *debounce);
 
-/* ---- how often the log has what others can cause again and again: equal lines once a minute ---- */
+/* ---- repeated lines of the log: equal lines once a minute, since others can cause them at any rate ---- */
 
 /* The lines of the last minute. Begins as zeros. */
 struct log_limit {
     struct limited_line *all;
 };
 
-/* Was this line not logged within a minute? now: monotonic milliseconds. *unsaid: how often it was kept back
- * since it was logged last. */
+/* Return whether this line was not logged within the last minute. now: monotonic milliseconds. *unsaid: how
+ * often it was suppressed since it was logged last. */
 bool log_limit_may_at(struct log_limit *limit, const char *line, int64_t now, unsigned *unsaid);
 
-/* The same now. `what` need not be the line itself. again: "", or how often it was kept back since, to follow
- * the line. */
+/* The same at the current time. `what` need not be the line itself. again: text to append to the line: "", or
+ * how often it was suppressed since. */
 #define LOG_LIMIT_AGAIN 64
 bool log_limit_may(struct log_limit *limit, const char *what, char again[LOG_LIMIT_AGAIN]);
 

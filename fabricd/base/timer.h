@@ -9,25 +9,24 @@
 struct timer;
 typedef void (*timer_fn)(void *cbdata);
 
-/* The loop calls `fn` each time the timer goes off. NULL: no memory. */
+/* Create a timer, not set. The loop calls `fn` each time it expires. NULL: no memory. */
 struct timer *timer_new(struct event_base *base, timer_fn fn, void *cbdata);
 
-/* The function is not called any more, by whatever thread it was fired. NULL allowed. */
+/* Free the timer. `fn` is not called any more, even if another thread fired the timer. NULL allowed. */
 void timer_free(struct timer *timer);
 
-/* Go off once, so many milliseconds (microseconds) from now. A time that was set before does not count any
- * more. */
+/* Expire once, so many milliseconds (microseconds) from now. This replaces a time that was set before. */
 void timer_after(struct timer *timer, int64_t milliseconds);
 void timer_after_us(struct timer *timer, int64_t microseconds);
 
-/* Go off from the loop at once, and not at the time that is set. Any thread, where the loop has locks
- * (util/loop.h). */
+/* Expire from the loop at once; a time that is set is dropped. Any thread, if the loop has locks
+ * (base/loop.h). */
 void timer_fire(struct timer *timer);
 
-/* Do not go off. NULL allowed. */
+/* Do not expire. NULL allowed. */
 void timer_cancel(struct timer *timer);
 
-/* Is a time set? */
+/* Return whether a time is set. */
 bool timer_pending(const struct timer *timer);
 
 #endif

@@ -1,4 +1,4 @@
-/* watch.h - functions that an event loop calls when a descriptor is ready, or a signal has come. */
+/* watch.h - functions that an event loop calls when a descriptor is ready, or a signal arrives. */
 #ifndef FABRICD_BASE_WATCH_H
 #define FABRICD_BASE_WATCH_H
 
@@ -9,11 +9,11 @@ typedef void (*watch_fn)(int fd, void *cbdata);
 
 enum watch_for { WATCH_READ, WATCH_WRITE };
 
-/* As long as the descriptor is ready the loop calls `fn`. The caller closes it, after watch_free(). NULL: no
- * memory. */
+/* Call `fn` on the loop as long as the descriptor is ready. The caller closes it, after watch_free(). NULL:
+ * no memory. */
 struct watch *watch_new(struct event_base *base, int fd, enum watch_for ready, watch_fn fn, void *cbdata);
 
-/* The same for a signal, whose number is the first argument. */
+/* Call `fn` for each signal `number`, with the number as its first argument. */
 struct watch *watch_signal(struct event_base *base, int number, watch_fn fn, void *cbdata);
 
 void watch_pause(struct watch *watch);

@@ -1,4 +1,4 @@
-/* work.h - functions that run on a thread of their own, because they wait or take long. */
+/* work.h - functions that block or take long, run on threads of their own. */
 #ifndef FABRICD_BASE_WORK_H
 #define FABRICD_BASE_WORK_H
 
@@ -10,8 +10,8 @@ struct work;
 typedef void (*work_fn)(void *arg);
 
 /*
- * Call `run` on a new thread, and then `done` on the loop, after which the work is freed. done NULL:
- * work_wait() frees it, and base may be NULL. NULL: there is no thread or no memory, and nothing is called.
+ * Call `run` on a new thread, then `done` on the loop, then free the work. done NULL: work_wait() frees it,
+ * and base may be NULL. Returns NULL without a thread or memory; then nothing is called.
  */
 struct work *work_run(struct event_base *base, work_fn run, work_fn done, void *arg);
 
@@ -19,13 +19,13 @@ struct work *work_run(struct event_base *base, work_fn run, work_fn done, void *
  */
 void work_wait(struct work *work);
 
-/* Call `run` on a new thread, and until it has returned `tend` on this one, again and again; that waits until
- * something happens, or `run` returns. Where there is no thread, `run` is called here. */
+/* Call `run` on a new thread. Until it has returned, call `tend` again and again on this thread; `tend` waits
+ * for an event or the end of `run`. Without a new thread, `run` is called on this one. */
 void work_beside(work_fn run, void *arg, work_fn tend, void *cbdata);
 
 /*
- * As work_wait(), but wait for so many milliseconds at most. False: `run` goes on, and `ended` is called on
- * its thread when it has returned; nothing else is.
+ * Wait like work_wait(), but for so many milliseconds at most. False: `run` still runs; `ended` is called on
+ * its thread when it has returned, and nothing else is.
  */
 bool work_leave(struct work *work, int64_t milliseconds, work_fn ended);
 

@@ -1,4 +1,4 @@
-/* channel_client.c - a node's end: a connection to a scheduler, and what is asked on it. */
+/* channel_client.c - a node's end: a connection to a scheduler, and the requests on it. */
 #include <netdb.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -15,22 +15,22 @@
 #include "fabricd/channel/channel_priv.h"
 #include "topo/base/backoff.h"
 
-#define CONNECT_MS     5000  /* until an address is given up */
-#define GREET_MS       25000 /* until both are known to each other: each munged may need 10 s */
+#define CONNECT_MS     5000  /* timeout of an address */
+#define GREET_MS       25000 /* timeout of the mutual verification: each munged may need 10 s */
 #define FIRST_PAUSE_MS 50
 #define MAX_PAUSE_MS   5000
 
 #define NOT_REACHED "the scheduler cannot be reached"
-#define NOT_IN_TIME "the scheduler does not answer in time"
-#define OWN_MUNGED  "munged of this host does not answer in time"
+#define NOT_IN_TIME "the scheduler did not answer in time"
+#define OWN_MUNGED  "munged of this host did not answer in time"
 
 enum state { NO_CONNECTION, GREETING, CONNECTED };
 
 struct asked {
-    struct exchange x; /* number 0: it waits for a connection */
-    uint8_t *body;     /* of one that waits */
+    struct exchange x; /* number 0: waits for a connection */
+    uint8_t *body;     /* of a waiting request */
     size_t size, most;
-    bool sent, answered; /* answered: munge is asked for the answer */
+    bool sent, answered; /* answered: munge checks the answer */
     struct timer *deadline;
     channel_reply_fn fn;
     void *cbdata;
@@ -43,13 +43,13 @@ struct channel_client {
     struct channel_client_calls calls;
     uid_t scheduler_uid;
     struct address_place places[ADDRESS_MOST_PLACES];
-    uint64_t told[ADDRESS_MOST_PLACES]; /* hash of the last failure that was told of each */
+    uint64_t told[ADDRESS_MOST_PLACES]; /* hash of the last reported failure of each place */
     unsigned n_places, at;
-    struct credential_addresses addresses; /* of that place */
+    struct credential_addresses addresses; /* of the current place */
     uint32_t next_address;
     enum state state;
     struct credential_job *resolving;
-    uint32_t last; /* number of a request */
+    uint32_t last; /* number of the last request */
     struct timer *pause, *late;
     struct backoff again; /* milliseconds */
 };
@@ -73,7 +73,7 @@ static void asked_end(struct asked *asked, const struct channel_reply *what)
     free(reply.body);
 }
 
-/* It is not the scheduler's word. */
+/* Fail a request for a local reason. */
 static void asked_fail(struct asked *asked, int code, const char *reason)
 {
     asked_end(asked, &(struct channel_reply){.code = code, .reason = reason, .away = true});
@@ -90,9 +90,9 @@ static void asked_on_deadline(void *arg)
         asked_fail(asked, PMIXFAB_ERR_UNREACH, NOT_REACHED);
 }
 
-/* ---- the end of a connection, or of an attempt ---------------------------------------------------- */
+/* ---- end of a connection, or of an attempt -------------------------------------------------------- */
 
-/* The oldest request that has been sent. */
+/* Return the oldest request that was sent. */
 static struct asked *client_first(const struct channel_client *client)
 {
     struct exchange *exchange;
@@ -115,7 +115,7 @@ static void client_close(struct channel_client *client)
     timer_cancel(client->late);
     if (was)
         client->calls.connected(false, client->calls.cbdata);
-    while ((asked = client_first(client)) != NULL) /* who hears it may ask anew */
+    while ((asked = client_first(client)) != NULL) /* the callee may send a new request */
         asked_fail(asked, PMIXFAB_ERR_UNREACH, NOT_REACHED);
 }
 
@@ -124,10 +124,11 @@ static void client_pause(struct channel_client *client)
     const int64_t pause = backoff_next(&client->again);
     client->at = 0;
     client->addresses.n = client->next_address = 0;
-    timer_after(client->pause, pause / 2 + chance_below((uint32_t)pause + 1)); /* many nodes come again */
+    /* spreads the reconnections of many nodes */
+    timer_after(client->pause, pause / 2 + chance_below((uint32_t)pause + 1));
 }
 
-/* Of this place. */
+/* Report a failure of the current place. */
 static void client_tell(struct channel_client *client, int code, const char *why)
 {
     const struct address_place *place = &client->places[client->at];
@@ -139,12 +140,12 @@ static void client_tell(struct channel_client *client, int code, const char *why
     client->told[client->at] = hash;
 }
 
-/* An attempt, or a connection that was made. */
+/* Handle a failed attempt, or a lost connection. */
 static void client_fail(struct channel_client *client, int code, const char *why)
 {
     char reason[512];
     const bool was = client->state == CONNECTED;
-    snprintf(reason, sizeof(reason), "%s", why); /* it may be in the frame */
+    snprintf(reason, sizeof(reason), "%s", why); /* `why` may be in the frame */
     client_close(client);
     client_tell(client, code, reason);
     if (was)
@@ -161,10 +162,10 @@ void channel_client_reset(struct channel_client *client)
 
 static void client_on_late(void *arg)
 {
-    client_fail(arg, PMIXFAB_ERR_TIMEOUT, "it does not answer in time");
+    client_fail(arg, PMIXFAB_ERR_TIMEOUT, "it did not answer in time");
 }
 
-/* ---- answers come --------------------------------------------------------------------------------- */
+/* ---- incoming answers ----------------------------------------------------------------------------- */
 
 static struct asked *client_find(const struct link *link, uint32_t number)
 {
@@ -178,7 +179,7 @@ static struct asked *client_find(const struct link *link, uint32_t number)
     return NULL;
 }
 
-/* (a channel_allow_fn) */
+/* A channel_allow_fn. */
 static int client_allow(const struct channel_head *head, void *cbdata, struct fab_err *err)
 {
     const struct channel_client *client = cbdata;
@@ -186,17 +187,17 @@ static int client_allow(const struct channel_head *head, void *cbdata, struct fa
     size_t most = CHANNEL_MAX_WORDS;
     if (head->type != CHANNEL_REFUSED) {
         if (client->state != CONNECTED && (asked == NULL || head->type != CHANNEL_WELCOME))
-            return fab_fail(err, PMIXFAB_ERR_FOREIGN, "it does not say who it is");
-        if (asked == NULL) /* whoever asked has given it up */
+            return fab_fail(err, PMIXFAB_ERR_FOREIGN, "it sends no credential");
+        if (asked == NULL) /* the request has timed out */
             return head->request <= client->last
                        ? CHANNEL_SKIP
-                       : fab_fail(err, PMIXFAB_ERR_FOREIGN, "it answers what was not asked");
+                       : fab_fail(err, PMIXFAB_ERR_FOREIGN, "it sends an answer without a request");
         if (head->type != (asked->x.type | CHANNEL_IS_ANSWER))
-            return fab_fail(err, PMIXFAB_ERR_FOREIGN, "it answers something else than was asked");
+            return fab_fail(err, PMIXFAB_ERR_FOREIGN, "its answer does not match the request");
         most = asked->most;
     }
     if (head->body > most)
-        return fab_fail(err, PMIXFAB_ERR_RANGE, "it answers with %u bytes, and at most %zu are taken",
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "its answer has %u bytes: at most %zu are accepted",
                         (unsigned)head->body, most);
     return PMIXFAB_OK;
 }
@@ -208,7 +209,7 @@ static int client_take_refusal(struct channel_client *client, const struct chann
     struct asked *asked = client_find(&client->link, frame->head.request);
     if (channel_get_outcome(frame->body, frame->head.body, &outcome) != PMIXFAB_OK ||
         outcome.code == PMIXFAB_OK)
-        return fab_fail(err, PMIXFAB_ERR_FOREIGN, "it refuses without saying why");
+        return fab_fail(err, PMIXFAB_ERR_FOREIGN, "it refuses without a reason");
     if (frame->head.request == 0 || client->state != CONNECTED)
         return fab_fail(err, outcome.code, "%s", outcome.reason);
     if (asked != NULL)
@@ -216,7 +217,7 @@ static int client_take_refusal(struct channel_client *client, const struct chann
     return CHANNEL_SKIP;
 }
 
-/* (of link_calls) */
+/* One of link_calls. */
 static int client_on_came(const struct channel_frame *frame, struct link *link, struct exchange **exchange,
                           struct fab_err *err)
 {
@@ -227,7 +228,7 @@ static int client_on_came(const struct channel_frame *frame, struct link *link, 
         return CHANNEL_SKIP;
     if (asked->x.type == CHANNEL_HELLO) { /* its nonce seals the answer, too */
         if (frame->head.body != CHANNEL_NONCE)
-            return fab_fail(err, PMIXFAB_ERR_FOREIGN, "it does not say who it is");
+            return fab_fail(err, PMIXFAB_ERR_FOREIGN, "it sends no credential");
         memcpy(link->nonces.scheduler, frame->body, CHANNEL_NONCE);
     }
     asked->answered = true;
@@ -235,7 +236,7 @@ static int client_on_came(const struct channel_frame *frame, struct link *link, 
     return PMIXFAB_OK;
 }
 
-/* Is it a scheduler's, by who made it? */
+/* Check that the credential was made by a scheduler. */
 static int client_check_maker(const struct channel_client *client, const struct credential_result *result,
                               struct fab_err *err)
 {
@@ -243,13 +244,13 @@ static int client_check_maker(const struct channel_client *client, const struct 
     const uid_t uid = result->maker.uid;
     if (rc != PMIXFAB_OK || uid == 0 || uid == geteuid() || uid == client->scheduler_uid)
         return rc;
-    return fab_fail(err, PMIXFAB_ERR_PERM,
-                    "uid %u on %s answers, which is not root, nor whom the scheduler may run as ([node] "
-                    "scheduler_user)",
-                    (unsigned)uid, credential_address_text(result->maker.origin).text);
+    return fab_fail(
+        err, PMIXFAB_ERR_PERM,
+        "uid %u on %s answers, which is neither root nor the scheduler's user ([node] scheduler_user)",
+        (unsigned)uid, credential_address_text(result->maker.origin).text);
 }
 
-/* (of link_calls) */
+/* One of link_calls. */
 static void client_on_opened(struct exchange *exchange, const struct credential_result *result,
                              struct channel_bytes *body)
 {
@@ -268,21 +269,21 @@ static void client_on_opened(struct exchange *exchange, const struct credential_
     }
 }
 
-/* (of link_calls) */
+/* One of link_calls. */
 static void client_on_ended(struct link *link, int code, const char *why)
 {
     client_fail((struct channel_client *)link, code, why);
 }
 
-/* (of stream_calls) */
+/* One of stream_calls. */
 static void client_on_lost(const char *why, void *cbdata)
 {
     client_fail(cbdata, PMIXFAB_ERR_UNREACH, why);
 }
 
-/* ---- requests go ---------------------------------------------------------------------------------- */
+/* ---- outgoing requests ---------------------------------------------------------------------------- */
 
-/* (of link_calls) */
+/* One of link_calls. */
 static void client_on_sealed(struct exchange *exchange, const struct credential_result *result)
 {
     struct asked *asked = (struct asked *)exchange;
@@ -290,7 +291,7 @@ static void client_on_sealed(struct exchange *exchange, const struct credential_
     asked->sent = result->munge == EMUNGE_SUCCESS;
     if (asked->sent)
         return;
-    snprintf(text, sizeof(text), "munge makes no credential: %s: does munged run on this host?",
+    snprintf(text, sizeof(text), "munge made no credential: %s: check that munged runs on this host",
              munge_strerror(result->munge));
     asked_fail(asked, PMIXFAB_ERR_IO, text);
 }
@@ -301,7 +302,7 @@ static void asked_send(struct asked *asked)
     const struct channel_body body = channel_body_of(asked->body, asked->size);
     asked->body = NULL;
     asked->x.number = ++client->last;
-    link_send(&asked->x, asked->x.type, &body); /* where munge is not asked, its deadline ends it */
+    link_send(&asked->x, asked->x.type, &body); /* if munge cannot be asked, the request times out */
 }
 
 int channel_client_ask(struct channel_client *client, enum channel_type type, void *body, size_t size,
@@ -326,7 +327,7 @@ int channel_client_ask(struct channel_client *client, enum channel_type type, vo
     return PMIXFAB_OK;
 }
 
-/* ---- a connection is made ------------------------------------------------------------------------- */
+/* ---- connecting ----------------------------------------------------------------------------------- */
 
 static void client_on_welcome(struct channel_reply *reply, void *cbdata)
 {
@@ -349,7 +350,7 @@ static void client_on_welcome(struct channel_reply *reply, void *cbdata)
     }
 }
 
-/* (of stream_calls) */
+/* One of stream_calls. */
 static void client_on_connected(void *cbdata)
 {
     struct channel_client *client = cbdata;
@@ -413,7 +414,7 @@ static void client_resolve(struct channel_client *client)
         client_pause(client);
 }
 
-/* The next address of this place, or the next place, or a pause. */
+/* Try the next address of this place, or the next place, or start a pause. */
 static void client_try_next(struct channel_client *client)
 {
     if (client->next_address < client->addresses.n) {
@@ -436,9 +437,10 @@ void channel_client_start(struct channel_client *client)
     client_resolve(client);
 }
 
-/* ---- life ----------------------------------------------------------------------------------------- */
+/* ---- creation and end ----------------------------------------------------------------------------- */
 
-/* Whom the scheduler may run as, beside root: a name or a number. By default fabricd, where there is one. */
+/* Find the user who may run the scheduler beside root: a name or a number. Default: fabricd, if that user
+ * exists. */
 static int find_scheduler_user(struct channel_client *client, struct fab_err *err)
 {
     const char *name = client->config->scheduler_user;
@@ -449,11 +451,10 @@ static int find_scheduler_user(struct channel_client *client, struct fab_err *er
         return PMIXFAB_OK;
     const unsigned long uid = strtoul(name, &end, 10);
     if (end[0] != '\0' || uid >= UINT32_MAX)
-        return fab_fail(
-            err, PMIXFAB_ERR_NOTFOUND,
-            "[node] scheduler_user: there is no user \"%.60s\" on this host: give the number that "
-            "it has on the scheduler's",
-            name);
+        return fab_fail(err, PMIXFAB_ERR_NOTFOUND,
+                        "[node] scheduler_user: there is no user \"%.60s\" on this host: give the user's "
+                        "number on the scheduler's host",
+                        name);
     client->scheduler_uid = (uid_t)uid;
     return PMIXFAB_OK;
 }

@@ -1,4 +1,4 @@
-/* channel_frame.c - writing and reading the bytes of the nodes' channel. */
+/* channel_frame.c - encoding and decoding of the nodes' channel. */
 #include "fabricd/channel/channel_priv.h"
 
 #include <nettle/memops.h>
@@ -10,12 +10,12 @@
 #include "topo/base/frame.h"
 #include "topo/base/text.h"
 
-static const char magic[8] = "FabChan"; /* with its 0 */
+static const char magic[8] = "FabChan"; /* includes the terminating 0 */
 static const char seal_magic[8] = "FabSeal";
 
 /* ---- fields --------------------------------------------------------------------------------------- */
 
-/* What is written (out is set) or read: one function names its fields in their order for both. */
+/* The body that is written (out is set) or read: one function lists the fields in order for both. */
 struct body {
     uint8_t *out;
     struct frame in;
@@ -41,7 +41,7 @@ static void body_bytes(struct body *b, void *bytes, size_t n)
         memcpy(bytes, from, n);
 }
 
-/* size: with the 0 behind it. */
+/* size: including the terminating 0. */
 static void body_text(struct body *b, char *text, size_t size)
 {
     const size_t len = (size_t)body_number(b, strnlen(text, size - 1), 2);
@@ -49,7 +49,7 @@ static void body_text(struct body *b, char *text, size_t size)
         b->in.overrun = true;
     else
         body_bytes(b, text, len);
-    if (b->out == NULL && strnlen(text, size) != len) /* there is a 0 in it */
+    if (b->out == NULL && strnlen(text, size) != len) /* the text contains a 0 */
         b->in.overrun = true;
 }
 
@@ -83,7 +83,7 @@ int channel_put_head(struct evbuffer *out, const struct channel_head *head, cons
                : PMIXFAB_ERR_NOMEM;
 }
 
-/* What the first bytes are that are not ours. A PMIx library begins with a head of four bytes 0xff. */
+/* Report that the first bytes belong to another protocol. A PMIx library begins with four bytes 0xff. */
 static int channel_fail_foreign(const uint8_t *bytes, size_t n, struct fab_err *err)
 {
     static const uint8_t pmix[4] = {0xff, 0xff, 0xff, 0xff};
@@ -115,9 +115,9 @@ static int channel_take_head(struct channel_frame *frame, struct evbuffer *in, s
                         "version of fabricd",
                         (unsigned)frame->head.version, CHANNEL_VERSION);
     if (b.in.overrun)
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "the head of a frame contradicts itself");
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "the head of a frame is inconsistent");
     if (frame->head.credential > CHANNEL_MAX_CREDENTIAL)
-        return fab_fail(err, PMIXFAB_ERR_RANGE, "a credential of %u bytes: at most %d are taken",
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "a credential of %u bytes: at most %d are accepted",
                         (unsigned)frame->head.credential, CHANNEL_MAX_CREDENTIAL);
     return PMIXFAB_OK;
 }
@@ -199,12 +199,12 @@ int channel_seal_check(const struct channel_seal *seal, const uint8_t digest[CHA
     const size_t names = CHANNEL_SEAL - CHANNEL_DIGEST;
     uint8_t right[CHANNEL_SEAL];
     if (size != CHANNEL_SEAL || memcmp(payload, seal_magic, sizeof(seal_magic)) != 0)
-        return fab_fail(err, PMIXFAB_ERR_FOREIGN, "seals no message of fabricd");
+        return fab_fail(err, PMIXFAB_ERR_FOREIGN, "does not seal a message of fabricd");
     channel_seal_put(seal, digest, right);
     if (memeql_sec(payload, right, names) == 0)
         return fab_fail(err, PMIXFAB_ERR_PERM, "seals another message, or one of another connection");
     if (memeql_sec((const uint8_t *)payload + names, digest, CHANNEL_DIGEST) == 0)
-        return fab_fail(err, PMIXFAB_ERR_PERM, "seals another content");
+        return fab_fail(err, PMIXFAB_ERR_PERM, "seals other content");
     return PMIXFAB_OK;
 }
 
@@ -249,7 +249,7 @@ static void body_fetch(struct body *b, struct channel_fetch *fetch)
     fetch->generation = body_number(b, fetch->generation, 8);
 }
 
-/* But for the planes. */
+/* All fields except the planes. */
 static void body_news(struct body *b, struct channel_news *news)
 {
     body_told(b, &news->held, &news->generation, &news->published, &news->stale, &news->scan);
@@ -265,7 +265,7 @@ static void body_plane(struct body *b, struct channel_plane *plane)
     body_text(b, plane->name, sizeof(plane->name));
 }
 
-/* Everything was there, and nothing else is. */
+/* Return PMIXFAB_OK if all fields were there and no bytes are left. */
 static int body_end(const struct body *b)
 {
     return b->in.overrun || frame_left(&b->in) > 0 ? PMIXFAB_ERR_CORRUPT : PMIXFAB_OK;

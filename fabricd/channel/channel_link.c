@@ -1,5 +1,5 @@
-/* channel_link.c - an end of a connection: frames are read and their credentials opened; messages are sealed
- * and written. */
+/* channel_link.c - an end of a connection: read frames and open their credentials; seal and write messages.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void body_release(const struct channel_body *body)
     body->release(body->bytes, body->size, body->owner);
 }
 
-/* What munge is asked for seals a message of this type. */
+/* Return the seal of a message of this type, for munge. */
 static struct channel_seal exchange_begin(struct exchange *exchange, uint8_t type,
                                           const struct channel_body *body)
 {
@@ -35,7 +35,7 @@ static struct channel_seal exchange_begin(struct exchange *exchange, uint8_t typ
     return seal;
 }
 
-/* ---- messages come -------------------------------------------------------------------------------- */
+/* ---- incoming messages ---------------------------------------------------------------------------- */
 
 static void link_on_opened(const struct credential_result *result, void *cbdata)
 {
@@ -46,7 +46,7 @@ static void link_on_opened(const struct credential_result *result, void *cbdata)
     free(body.bytes);
 }
 
-/* The frame is whole. */
+/* Process a complete frame. */
 static int link_take(struct link *link, struct fab_err *err)
 {
     static const struct credential_result no_memory = {.munge = EMUNGE_NO_MEMORY};
@@ -89,9 +89,9 @@ void link_on_bytes(struct evbuffer *in, void *cbdata)
         link->calls->ended(link, rc, err.text);
 }
 
-/* ---- messages go ---------------------------------------------------------------------------------- */
+/* ---- outgoing messages ---------------------------------------------------------------------------- */
 
-/* The body is lent to the stream until it is sent, and not copied. */
+/* The stream references the body until it is sent; it is not copied. */
 static void exchange_write(const struct exchange *exchange, const char *credential)
 {
     struct evbuffer *out = stream_out(exchange->link->stream);
@@ -150,7 +150,7 @@ void link_finish(struct link *link)
     link->finishing = true;
     DL_FOREACH(link->exchanges, exchange)
     {
-        credential_cancel(exchange->job); /* which releases the body */
+        credential_cancel(exchange->job); /* releases the body */
         exchange->job = NULL;
     }
 }

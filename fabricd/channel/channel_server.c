@@ -14,55 +14,54 @@
 #include "fabricd/channel/channel_priv.h"
 #include "topo/model/delivery.h"
 
-#define MOST_NODES      16384              /* connections that have shown who they are */
-#define MOST_UNPROVEN   1024               /* that have not */
-#define UNPROVEN_OF_ONE 16                 /* of them, of an address */
-#define MOST_OF_HOST    4                  /* that have, of a host */
+#define MOST_NODES      16384              /* verified connections */
+#define MOST_UNPROVEN   1024               /* unverified connections */
+#define UNPROVEN_OF_ONE 16                 /* ... of one address */
+#define MOST_OF_HOST    4                  /* verified connections of one host */
 #define MOST_REQUESTS   16                 /* of a connection, until their answers are sent */
-#define MOST_REFUSED    1024               /* the same, with refused requests */
-#define MOST_BYTES      ((size_t)64 << 20) /* of deliveries that are coming or not answered */
+#define MOST_REFUSED    1024               /* the same, including refused requests */
+#define MOST_BYTES      ((size_t)64 << 20) /* total of the deliveries that are received or not answered */
 
-#define HELLO_MS 10000 /* so long a connection may take until its first frame is whole */
-#define SLOW_MS                                                                                              \
-    60000 /* the bound of any other frame, and of a peer that reads nothing of what is sent to it */
-#define IDLE_MS    300000   /* so long a node may want nothing */
-#define FINISH_MS  5000     /* so long it takes at most to send why a connection ends */
-#define SILENCE_MS 20000    /* a question for news is answered then at the latest */
-#define SCAN_US    40000000 /* so long a scan request waits for its node */
+#define HELLO_MS   10000    /* until the first frame of a connection is complete */
+#define SLOW_MS    60000    /* for any other frame, and for a peer that does not read its answers */
+#define IDLE_MS    300000   /* longest time without a request of a node */
+#define FINISH_MS  5000     /* longest time to send the reason of a disconnection */
+#define SILENCE_MS 20000    /* a request for news is answered after that time at the latest */
+#define SCAN_US    40000000 /* how long a scan request waits for its node */
 
 /* A connection. */
 struct peer {
     struct link link;
-    struct peer *prev, *next; /* in the list of its host, or of peers without a HELLO; the oldest first */
+    struct peer *prev, *next; /* in the list of its host, or of unverified peers; the oldest first */
     struct channel_server *server;
     char address[CHANNEL_ADDRESS];
-    bool hello;              /* it has said it, and perhaps it is being checked */
-    struct named_host *host; /* NULL: it is not proven */
+    bool hello;              /* its HELLO has arrived, perhaps not verified yet */
+    struct named_host *host; /* NULL: not verified */
     struct timer *late, *silence;
-    size_t unsent; /* when `late` was set */
-    size_t coming; /* bytes of the delivery whose head is there */
+    size_t unsent; /* at the start of `late` */
+    size_t coming; /* bytes of the delivery that is being received */
     uint32_t highest;
-    uint64_t seen;                   /* bit n: the request highest - n was there */
-    unsigned n_requests;             /* whose answers are not sent */
-    struct channel_request *waiting; /* the one for news that is not answered; NULL: none */
-    struct channel_wait known;       /* of it */
-    bool look;                       /* there may be something to tell */
-    int64_t scanned;                 /* scan_until of what it was asked for last */
+    uint64_t seen;                   /* bit n: the number highest - n was used */
+    unsigned n_requests;             /* requests without a sent answer */
+    struct channel_request *waiting; /* the open request for news; NULL: none */
+    struct channel_wait known;       /* the state in that request */
+    bool look;                       /* there may be news */
+    int64_t scanned;                 /* scan_until of the last scan request that was sent */
 };
 
-/* Until its answer is sent. */
+/* A request, until its answer is sent. */
 struct channel_request {
-    struct exchange x; /* link NULL: its node is gone, and nobody hears the answer */
+    struct exchange x; /* link NULL: its node is gone, and the answer is dropped */
     struct channel_server *server;
-    size_t size;         /* of the server's bytes */
-    bool lent, answered; /* somebody else works on it; the answer is written */
+    size_t size;         /* part of the server's bytes */
+    bool lent, answered; /* lent: the scheduler processes it; answered: the answer is written */
 };
 
-/* A host that is connected, or was a moment ago and is to scan. */
+/* A host that is connected, or was until a moment ago and has to scan. */
 struct named_host {
     UT_hash_handle hh;
     struct peer *nodes;
-    int64_t scan_until; /* microseconds of CLOCK_MONOTONIC; 0: nothing is asked of it */
+    int64_t scan_until; /* end of a scan request, microseconds of CLOCK_MONOTONIC; 0: none */
     char name[];
 };
 
@@ -72,18 +71,18 @@ struct channel_server {
     struct stream_listener *listener;
     struct served *served;
     struct counts *counts;
-    char user[64]; /* of nodes beside root; "": nobody */
-    uid_t uid;     /* his */
+    char user[64]; /* user of nodes beside root; "": none */
+    uid_t uid;     /* of that user */
     struct channel_server_calls calls;
-    struct peer *unproven; /* connections; the others are of the hosts */
+    struct peer *unproven; /* unverified connections; the verified ones are in the lists of the hosts */
     struct named_host *hosts;
-    unsigned n_nodes, n_unproven; /* connections that have shown who they are, and that have not */
+    unsigned n_nodes, n_unproven; /* numbers of verified and unverified connections */
     size_t bytes;
     struct timer *look;
     struct log_limit said;
 };
 
-/* ---- who may be a node ---------------------------------------------------------------------------- */
+/* ---- permitted users ------------------------------------------------------------------------------ */
 
 static int find_user(struct channel_server *server, const struct config *config, struct fab_err *err)
 {
@@ -103,9 +102,8 @@ static int check_user(const struct channel_server *server, const struct credenti
 {
     if (maker->uid == 0 || (server->user[0] != '\0' && maker->uid == server->uid))
         return PMIXFAB_OK;
-    return fab_fail(err, PMIXFAB_ERR_PERM,
-                    "%s: uid %u on %s may not describe a host: that is for root%s%.60s", host,
-                    (unsigned)maker->uid, credential_address_text(maker->origin).text,
+    return fab_fail(err, PMIXFAB_ERR_PERM, "%s: uid %u on %s may not report for a host: only root%s%.60s may",
+                    host, (unsigned)maker->uid, credential_address_text(maker->origin).text,
                     server->user[0] == '\0' ? "" : " and ", server->user);
 }
 
@@ -118,7 +116,7 @@ static struct named_host *host_find(const struct channel_server *server, const c
     return host;
 }
 
-/* NULL: no memory. */
+/* Return the entry of this host; a new one if there is none. NULL: no memory. */
 static struct named_host *host_add(struct channel_server *server, const char *name)
 {
     struct named_host *host = host_find(server, name);
@@ -130,12 +128,13 @@ static struct named_host *host_add(struct channel_server *server, const char *na
     return host;
 }
 
-/* Where it is not connected, and nothing is asked of it. */
+/* Remove the entry if the host is not connected and has no scan request. */
 static void host_drop(struct channel_server *server, struct named_host *host)
 {
     if (host->nodes != NULL || host->scan_until > clock_now(CLOCK_MONOTONIC))
         return;
-    HASH_DEL(server->hosts, host); /* NOLINT(clang-analyzer-unix.Malloc): nothing links to a freed one */
+    /* NOLINT(clang-analyzer-unix.Malloc): no link to the freed entry is left */
+    HASH_DEL(server->hosts, host);
     free(host);
 }
 
@@ -146,7 +145,7 @@ static struct peer *peer_of(const struct channel_request *request)
     return (struct peer *)request->x.link;
 }
 
-/* Its node is gone, or has its answer. */
+/* Remove a request from its peer: the node is gone, or has its answer. */
 static void request_leave(struct channel_request *request)
 {
     struct peer *peer = peer_of(request);
@@ -167,7 +166,7 @@ static void request_free(struct channel_request *request)
     free(request);
 }
 
-/* Nothing is answered any more. */
+/* Drop all requests and answers of a peer. */
 static void peer_leave(struct peer *peer)
 {
     struct exchange *exchange, *next;
@@ -203,7 +202,8 @@ static void peer_free(struct peer *peer)
     free(peer);
 }
 
-/* What a stranger can cause again and again is said once a minute. */
+/* Log a message about a peer. Strangers can cause these at any rate, so equal lines are logged once a minute.
+ */
 static void peer_log(struct peer *peer, const char *what)
 {
     char line[700], again[LOG_LIMIT_AGAIN];
@@ -215,7 +215,7 @@ static void peer_log(struct peer *peer, const char *what)
         log_debug("%s", line);
 }
 
-/* The reason is for both. It is freed when it is sent. */
+/* Log the reason, send it to the peer, and close the connection when it is sent. */
 static void peer_end(struct peer *peer, int code, const char *reason)
 {
     peer_log(peer, reason);
@@ -228,12 +228,12 @@ static void peer_end(struct peer *peer, int code, const char *reason)
     timer_after(peer->late, FINISH_MS);
 }
 
-/* When it is late, by what is missing now. */
+/* Set the timer for the next event that the peer owes. */
 static void peer_set_late(struct peer *peer)
 {
     peer->unsent = evbuffer_get_length(stream_out(peer->link.stream));
     if (!peer->hello)
-        return; /* set when it came */
+        return; /* the timer was set at the accept */
     if (peer->unsent > 0 || peer->link.frame.begun)
         timer_after(peer->late, SLOW_MS);
     else if (peer->n_requests == 0)
@@ -251,9 +251,9 @@ static void peer_on_late(void *arg)
         return;
     }
     if (!peer->hello)
-        peer_log(peer, "it has not shown who it is in time: closed");
+        peer_log(peer, "no valid credential in time: closed");
     else if (unsent > 0 || peer->link.frame.begun)
-        peer_log(peer, "it is too slow: closed");
+        peer_log(peer, "it reads or sends too slowly: closed");
     peer_free(peer);
 }
 
@@ -274,10 +274,10 @@ static void request_refuse(struct channel_request *request, int code, const char
 static void request_answer(struct channel_request *request, const struct channel_body *body)
 {
     if (!link_send(&request->x, request->x.type | CHANNEL_IS_ANSWER, body))
-        request_refuse(request, PMIXFAB_ERR_BUSY, "too many nodes are answered already: come again later");
+        request_refuse(request, PMIXFAB_ERR_BUSY, "too many nodes are being answered: try again later");
 }
 
-/* (of link_calls) */
+/* One of link_calls. */
 static void peer_on_sealed(struct exchange *exchange, const struct credential_result *result)
 {
     struct channel_request *request = (struct channel_request *)exchange;
@@ -290,7 +290,7 @@ static void peer_on_sealed(struct exchange *exchange, const struct credential_re
         request_refuse(request, PMIXFAB_ERR_UNREACH, err.text);
 }
 
-/* (of stream_calls) */
+/* One of stream_calls. */
 static void peer_on_sent(void *cbdata)
 {
     struct peer *peer = cbdata;
@@ -320,7 +320,7 @@ void channel_answer(struct channel_request *request, int code, uint64_t held, co
         return;
     }
     if (peer->waiting != NULL && code == PMIXFAB_OK)
-        peer->known.held = held; /* the node hears it from this answer */
+        peer->known.held = held; /* the node gets it with this answer */
     if (code > 0 || (body = malloc(CHANNEL_MAX_WORDS)) == NULL) {
         request_refuse(request, code > 0 ? PMIXFAB_ERR_BUSY : PMIXFAB_ERR_NOMEM, reason);
         return;
@@ -359,7 +359,7 @@ static void send_news(struct channel_request *request, const struct channel_wait
         request_refuse(request, rc, pmixfab_strerror(rc));
 }
 
-/* Is there something to tell? */
+/* Answer the open request for news, if the state has changed. */
 static void peer_look(struct peer *peer)
 {
     const struct channel_server_calls *calls = &peer->server->calls;
@@ -399,7 +399,7 @@ static int handle_wait(struct channel_request *request, const struct credential_
     struct channel_wait wait;
     (void)maker;
     if (channel_get_wait(body->bytes, body->size, &wait) != PMIXFAB_OK || peer->waiting != NULL)
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "a question for news that is none, or the second one");
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "an invalid request for news, or a second one");
     peer->known = wait;
     peer->waiting = request;
     timer_after(peer->silence, SILENCE_MS);
@@ -424,7 +424,7 @@ static int handle_fetch(struct channel_request *request, const struct credential
     int rc = channel_get_fetch(body->bytes, body->size, &what);
     (void)maker;
     if (rc != PMIXFAB_OK) {
-        fab_fail(err, rc, "a request for a snapshot that is none");
+        fab_fail(err, rc, "an invalid request for a snapshot");
         goto cleanup;
     }
     plane = set == NULL ? NULL : (struct served_plane *)served_find(set, what.index);
@@ -441,7 +441,7 @@ cleanup:
     return rc;
 }
 
-/* ---- who it is, and what it delivers -------------------------------------------------------------- */
+/* ---- HELLO and deliveries ------------------------------------------------------------------------- */
 
 static bool names_a_host(const char *name)
 {
@@ -452,7 +452,7 @@ static bool names_a_host(const char *name)
     return good;
 }
 
-/* Of those of its host that have shown who they are, the one that has been there for longest goes. */
+/* Move the peer to the verified ones of its host. With too many of them, the oldest is closed. */
 static void peer_prove(struct peer *peer, struct named_host *host)
 {
     struct channel_server *server = peer->server;
@@ -482,7 +482,7 @@ static int handle_hello(struct channel_request *request, const struct credential
     if (rc != PMIXFAB_OK)
         return rc;
     if (server->n_nodes >= MOST_NODES)
-        return fab_fail(err, PMIXFAB_ERR_BUSY, "too many nodes are connected already: come again later");
+        return fab_fail(err, PMIXFAB_ERR_BUSY, "too many nodes are connected: try again later");
     if ((host = host_add(server, hello.host)) == NULL || (nonce = malloc(CHANNEL_NONCE)) == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     peer_prove(peer, host);
@@ -505,7 +505,7 @@ static int handle_deliver(struct channel_request *request, const struct credenti
     return PMIXFAB_OK;
 }
 
-/* ---- requests come -------------------------------------------------------------------------------- */
+/* ---- incoming requests ---------------------------------------------------------------------------- */
 
 static const struct {
     size_t most; /* bytes */
@@ -518,7 +518,7 @@ static const struct {
     [CHANNEL_FETCH] = {CHANNEL_MAX_WORDS, handle_fetch},
 };
 
-/* Each number once, and none that is far behind the highest. */
+/* Return true for a number that was used before, or that is far below the highest. */
 static bool peer_has_seen(struct peer *peer, uint32_t number)
 {
     if (number > peer->highest) {
@@ -534,18 +534,18 @@ static bool peer_has_seen(struct peer *peer, uint32_t number)
     return false;
 }
 
-/* (a channel_allow_fn) */
+/* A channel_allow_fn. */
 static int peer_allow(const struct channel_head *head, void *cbdata, struct fab_err *err)
 {
     struct peer *peer = cbdata;
     struct channel_server *server = peer->server;
     const size_t delivered = head->type == CHANNEL_DELIVER ? head->body : 0;
     if (!peer->hello && head->type != CHANNEL_HELLO)
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "its first message does not say who it is");
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "its first message is not a HELLO");
     if (peer->hello && (peer->host == NULL || head->type <= CHANNEL_HELLO || head->type > CHANNEL_FETCH))
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "a message of type %u, which is not expected", head->type);
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "an unexpected message of type %u", head->type);
     if (head->body > kinds[head->type].most)
-        return fab_fail(err, PMIXFAB_ERR_RANGE, "a message of %u bytes: at most %zu are taken",
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "a message of %u bytes: at most %zu are accepted",
                         (unsigned)head->body, kinds[head->type].most);
     if (peer->hello)
         timer_after(peer->late, SLOW_MS);
@@ -556,22 +556,22 @@ static int peer_allow(const struct channel_head *head, void *cbdata, struct fab_
     return PMIXFAB_OK;
 }
 
-/* (of link_calls) */
+/* One of link_calls. */
 static int peer_on_came(const struct channel_frame *frame, struct link *link, struct exchange **exchange,
                         struct fab_err *err)
 {
     struct peer *peer = (struct peer *)link;
     struct channel_hello hello;
-    if (!peer->hello) { /* its nonce seals it, too */
+    if (!peer->hello) { /* its nonce seals the HELLO itself, too */
         if (channel_get_hello(frame->body, frame->head.body, &hello) != PMIXFAB_OK)
             return fab_fail(err, PMIXFAB_ERR_CORRUPT, "its first message names no host");
         memcpy(link->nonces.node, hello.nonce, CHANNEL_NONCE);
     }
     peer->hello = true;
     if (peer_has_seen(peer, frame->head.request))
-        return fab_fail(err, PMIXFAB_ERR_PERM, "a message with a number that was used before");
+        return fab_fail(err, PMIXFAB_ERR_PERM, "a message whose number was used before");
     if (peer->n_requests >= MOST_REFUSED)
-        return fab_fail(err, PMIXFAB_ERR_BUSY, "it asks again and again, and reads no answer");
+        return fab_fail(err, PMIXFAB_ERR_BUSY, "it sends requests and does not read the answers");
     struct channel_request *request = calloc(1, sizeof(*request));
     if (request == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
@@ -585,11 +585,11 @@ static int peer_on_came(const struct channel_frame *frame, struct link *link, st
     peer_set_late(peer);
     if (frame->body != NULL)
         return PMIXFAB_OK;
-    request_refuse(request, PMIXFAB_ERR_BUSY, "too many deliveries wait already: come again later");
+    request_refuse(request, PMIXFAB_ERR_BUSY, "too many deliveries are waiting: try again later");
     return CHANNEL_SKIP;
 }
 
-/* (of link_calls) */
+/* One of link_calls. */
 static void peer_on_opened(struct exchange *exchange, const struct credential_result *result,
                            struct channel_bytes *body)
 {
@@ -615,13 +615,13 @@ static void peer_on_opened(struct exchange *exchange, const struct credential_re
     request_refuse(request, rc, err.text);
 }
 
-/* (of link_calls) */
+/* One of link_calls. */
 static void peer_on_ended(struct link *link, int code, const char *why)
 {
     peer_end((struct peer *)link, code, why);
 }
 
-/* (of stream_calls) */
+/* One of stream_calls. */
 static void peer_on_lost(const char *why, void *cbdata)
 {
     struct peer *peer = cbdata;
@@ -629,9 +629,9 @@ static void peer_on_lost(const char *why, void *cbdata)
     peer_free(peer);
 }
 
-/* ---- connections come ----------------------------------------------------------------------------- */
+/* ---- new connections ------------------------------------------------------------------------------ */
 
-/* Room for one more: the one goes that has been there for longest, of that address or of all. */
+/* At a limit, close the oldest unverified connection: of this address, or of all. */
 static void make_room(struct channel_server *server, const char *from)
 {
     struct peer *peer, *oldest = NULL, *silent = NULL;
@@ -645,15 +645,14 @@ static void make_room(struct channel_server *server, const char *from)
         n++;
     }
     if (n >= UNPROVEN_OF_ONE) {
-        peer_log(oldest,
-                 "more than 16 connections of this address have not shown who they are: one is closed");
+        peer_log(oldest, "more than 16 connections of this address have no valid credential: one is closed");
         peer_free(silent != NULL ? silent : oldest);
     } else if (server->n_unproven >= MOST_UNPROVEN) {
         peer_free(server->unproven);
     }
 }
 
-/* (a stream_accept_fn) */
+/* A stream_accept_fn. */
 static void server_on_accept(struct stream *stream, const char *from, void *cbdata)
 {
     static const struct link_calls calls = {{NULL, link_on_bytes, peer_on_sent, peer_on_lost},
@@ -675,7 +674,7 @@ static void server_on_accept(struct stream *stream, const char *from, void *cbda
     }
     peer->link = (struct link){.calls = &calls, .worker = server->worker, .stream = stream};
     peer->server = server;
-    peer->seen = 1; /* 0 is no number of a request */
+    peer->seen = 1; /* 0 is not a request number */
     snprintf(peer->address, sizeof(peer->address), "%s", from);
     DL_APPEND(server->unproven, peer);
     server->n_unproven++;
@@ -754,7 +753,7 @@ void channel_server_status(const struct channel_server *server, struct channel_s
                                           .unproven = server->n_unproven};
 }
 
-/* ---- life ----------------------------------------------------------------------------------------- */
+/* ---- creation and end ----------------------------------------------------------------------------- */
 
 struct channel_server *channel_server_new(struct event_base *base, struct credential_worker *worker)
 {
@@ -804,7 +803,7 @@ void channel_server_stop(struct channel_server *server)
     }
     HASH_ITER(hh, server->hosts, host, next)
     {
-        host->scan_until = INT64_MAX; /* the last node does not drop it */
+        host->scan_until = INT64_MAX; /* keeps host_drop() in peer_free() from freeing it */
         DL_FOREACH_SAFE(host->nodes, peer, other)
         {
             peer_free(peer);

@@ -11,9 +11,9 @@
 #include "fabricd/base/timer.h"
 #include "fabricd/channel/channel_priv.h"
 
-#define NO_ROOM_MS   200 /* without a descriptor nobody is accepted for so long */
+#define NO_ROOM_MS   200 /* pause of accepting connections when no descriptor is left */
 #define BACKLOG      4096
-#define READ_AT_MOST 65536 /* bytes of a connection in one turn of the loop: others come in between */
+#define READ_AT_MOST 65536 /* bytes of a connection in one turn of the loop, so that others get a turn */
 
 struct stream {
     struct bufferevent *bev;
@@ -48,7 +48,8 @@ static void stream_on_event(struct bufferevent *bev, short what, void *arg)
         return;
     }
     const bool ended = (what & BEV_EVENT_EOF) != 0 || code == 0;
-    stream->calls.lost(ended ? "it hung up" : evutil_socket_error_to_string(code), stream->cbdata);
+    stream->calls.lost(ended ? "it closed the connection" : evutil_socket_error_to_string(code),
+                       stream->cbdata);
 }
 
 static struct stream *stream_new(struct event_base *base, evutil_socket_t fd)
@@ -113,7 +114,7 @@ static void listener_on_accept(struct evconnlistener *listener, evutil_socket_t 
 {
     const struct stream_listener *l = arg;
     struct stream *stream = stream_new(l->base, fd);
-    const char *mapped = "::ffff:"; /* an IPv4 address in one of IPv6 is that */
+    const char *mapped = "::ffff:"; /* prefix of an IPv4 address in an IPv6 socket */
     char text[CHANNEL_ADDRESS] = "?";
     const int on = 1;
     (void)listener;
@@ -140,7 +141,7 @@ static void listener_on_again(void *arg)
     evconnlistener_enable(l->listener);
 }
 
-/* All addresses are those of IPv6 and, by the same socket, of IPv4; where a host has no IPv6, of IPv4. */
+/* Listen at all addresses: one IPv6 socket also covers IPv4; without IPv6, an IPv4 socket. */
 static int listener_bind(struct stream_listener *l, const char *address, uint16_t port)
 {
     const unsigned flags = LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_REUSEABLE;

@@ -1,4 +1,4 @@
-/* credential.c - two queues of calls that may take long, and what they call on threads. */
+/* credential.c - two queues of slow calls, and the calls themselves, which run on threads. */
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -13,16 +13,16 @@
 
 #define THREADS   2       /* of each queue */
 #define MOST_WAIT 65536   /* in a queue */
-#define NAME_MS   10000   /* so long a name is waited for: resolvers have deadlines below that, mostly */
-#define AWAY_US   1000000 /* so long a munged that did not answer is not asked again */
+#define NAME_MS   10000   /* timeout of a name; most resolvers have shorter ones */
+#define AWAY_US   1000000 /* how long a munged that did not answer is not asked again */
 
-/* A queue and those of it that are on threads. */
+/* A queue, and its jobs that run on threads. */
 struct lane {
     struct event_base *base;
     struct credential_job *waiting, *working;
     unsigned n_waiting, n_working;
-    struct timer *start; /* those that wait */
-    int64_t away_until;  /* of munged: microseconds of CLOCK_MONOTONIC */
+    struct timer *start; /* starts waiting jobs */
+    int64_t away_until;  /* only for munge: microseconds of CLOCK_MONOTONIC */
 };
 
 struct credential_worker {
@@ -35,17 +35,17 @@ struct credential_job {
     void (*run)(struct credential_job *job); /* on a thread */
     const struct credential_calls *calls;
     struct channel_seal seal;
-    char *text; /* to be opened; the host */
+    char *text; /* the credential to open; or the host name */
     int family;
     struct in_addr address;
     struct channel_body body;
     struct served_digest digest; /* of the body */
     struct credential_result result;
     struct credential_addresses addresses;
-    credential_done_fn done; /* NULL: nobody waits for it any more */
+    credential_done_fn done; /* NULL: cancelled */
     void *cbdata;
-    struct work *work;  /* NULL: it waits */
-    struct timer *late; /* of a name: the caller does not wait any longer */
+    struct work *work;  /* NULL: waiting in the queue */
+    struct timer *late; /* the timeout of a name */
 };
 
 /* ---- the calls ------------------------------------------------------------------------------------ */
@@ -151,7 +151,7 @@ static void job_on_thread(void *arg)
     job->run(job);
 }
 
-/* Any thread, without its timer. */
+/* Any thread; the timer was freed before. */
 static void job_release(void *arg)
 {
     struct credential_job *job = arg;
@@ -174,13 +174,13 @@ static void credential_job_end(struct credential_job *job)
     if (job->done != NULL) {
         if (job->body.digest != NULL && job->digest.known)
             *job->body.digest = job->digest;
-        job->body.release = NULL; /* it is the caller's again */
+        job->body.release = NULL; /* the caller owns it again */
         job->done(&job->result, job->cbdata);
     }
     credential_job_free(job);
 }
 
-/* A name server that hangs holds up its thread, and nobody else for longer than this. */
+/* A name server that hangs blocks its thread, but other callers wait no longer than this. */
 static void job_on_late(void *arg)
 {
     struct credential_job *job = arg;
@@ -205,7 +205,7 @@ static void job_on_ended(void *arg)
     credential_job_end(job);
 }
 
-/* `done` may ask for more, and cancel what waits: it is called one at a time, each from the loop. */
+/* `done` may add jobs and cancel waiting ones, so one job is started at a time, each from the loop. */
 static void lane_on_start(void *arg)
 {
     struct lane *lane = arg;
@@ -227,7 +227,7 @@ static void lane_on_start(void *arg)
     }
 }
 
-/* Takes the text. */
+/* Append a job. Takes the text. */
 static struct credential_job *lane_ask(struct lane *lane, void (*run)(struct credential_job *), char *text,
                                        credential_done_fn done, void *cbdata)
 {
@@ -291,7 +291,7 @@ struct credential_job *credential_resolve(struct credential_worker *worker, cons
     return NULL;
 }
 
-/* One that is on a thread keeps its place there, so that no more threads wait than there may be. */
+/* A running job keeps its place, which bounds the number of blocked threads. */
 void credential_cancel(struct credential_job *job)
 {
     if (job == NULL)
@@ -349,7 +349,7 @@ void credential_worker_free(struct credential_worker *worker)
     free(worker);
 }
 
-/* ---- in words ------------------------------------------------------------------------------------- */
+/* ---- messages ------------------------------------------------------------------------------------- */
 
 int credential_explain(const struct credential_result *result, const char *here, struct fab_err *err)
 {
@@ -357,9 +357,9 @@ int credential_explain(const struct credential_result *result, const char *here,
         munge_err_t munge;
         const char *text;
     } refusals[] = {
-        {EMUNGE_CRED_EXPIRED, "has expired: are the clocks of both hosts alike?"},
-        {EMUNGE_CRED_REWOUND, "was made in the future: are the clocks of both hosts alike?"},
-        {EMUNGE_CRED_REPLAYED, "was used before: each is good once"},
+        {EMUNGE_CRED_EXPIRED, "has expired: check that the clocks of both hosts agree"},
+        {EMUNGE_CRED_REWOUND, "was made in the future: check that the clocks of both hosts agree"},
+        {EMUNGE_CRED_REPLAYED, "was used before: each is valid once"},
     };
     const struct credential_where where = credential_address_text(result->maker.origin);
     const unsigned uid = (unsigned)result->maker.uid;
@@ -370,7 +370,7 @@ int credential_explain(const struct credential_result *result, const char *here,
                         result->err.text);
     if (result->munge == EMUNGE_SOCKET || result->munge == EMUNGE_TIMEOUT)
         return fab_fail(err, PMIXFAB_ERR_UNREACH,
-                        "no munged answers on %s: nobody can be believed without it", here);
+                        "no munged answers on %s: fabricd cannot verify messages without it", here);
     if (result->munge == EMUNGE_NO_MEMORY)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     if (result->munge == EMUNGE_CRED_UNAUTHORIZED)
@@ -380,6 +380,6 @@ int credential_explain(const struct credential_result *result, const char *here,
             return fab_fail(err, PMIXFAB_ERR_PERM, "the credential of uid %u on %s %s", uid, where.text,
                             refusals[i].text);
     return fab_fail(err, PMIXFAB_ERR_PERM,
-                    "munged does not accept the credential (%s): it was altered, or made with another key",
+                    "munged rejects the credential (%s): it was altered, or made with another key",
                     munge_strerror(result->munge));
 }

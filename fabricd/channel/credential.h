@@ -1,11 +1,10 @@
 /*
- * credential.h - munge and the resolver, asked beside the loop.
+ * credential.h - calls of munge and the resolver, without blocking the loop.
  *
- * Both are called on threads: two for munge, and two others for names, with a bounded queue each. munged that
- * hangs is waited for until its library gives up (10 s); who asks within a second after that hears at once
- * that there is none. A name that is not resolved after 10 s is EAI_AGAIN. Functions are for the loop, which
- * also calls `done`, once and never from within the call that asks. What is cancelled before that is dropped:
- * a thread that still waits ends by itself.
+ * Two threads call munge, two others the resolver, with a bounded queue each. A munged that hangs is waited
+ * for until its library gives up (10 s); calls within a second after that fail at once. A name that is not
+ * resolved after 10 s is EAI_AGAIN. All functions are for the loop, which also calls `done`, once and never
+ * during the call that starts the job. A cancelled job is dropped: its thread ends by itself.
  */
 #ifndef FABRICD_CHANNEL_CREDENTIAL_H
 #define FABRICD_CHANNEL_CREDENTIAL_H
@@ -17,9 +16,9 @@
 
 #include "topo/base/error.h"
 
-/* ---- the calls that may take long: a test has others ---- */
+/* ---- the slow calls; a test replaces them ---- */
 
-/* Who made a credential, and where. */
+/* The maker of a credential, and the host where it was made. */
 struct credential_maker {
     uid_t uid;
     gid_t gid;
@@ -27,7 +26,7 @@ struct credential_maker {
 };
 struct credential_payload {
     struct credential_maker maker;
-    void *bytes; /* free(); may be there where munge refuses it, too */
+    void *bytes; /* free(); may be set even when munge rejects the credential */
     int size;
 };
 
@@ -44,42 +43,43 @@ struct credential_addresses {
 struct credential_calls {
     munge_err_t (*encode)(const void *bytes, size_t size, char **text);
     munge_err_t (*decode)(const char *text, struct credential_payload *out);
-    int (*resolve)(const char *host, int family, struct credential_addresses *out); /* getaddrinfo's codes */
+    /* returns getaddrinfo's codes */
+    int (*resolve)(const char *host, int family, struct credential_addresses *out);
 };
-extern const struct credential_calls *credential_calls; /* what a job takes when it is asked for */
+extern const struct credential_calls *credential_calls; /* the calls that new jobs use */
 
 /* ---- the worker ---- */
 
 struct credential_worker;
 struct credential_worker *credential_worker_new(struct event_base *base); /* NULL: no memory */
-/* What is not done is cancelled. Threads that hang are not waited for. NULL allowed. */
+/* Cancel all jobs and free the worker, without waiting for blocked threads. NULL allowed. */
 void credential_worker_free(struct credential_worker *worker);
 
-/* Is munge being asked, or does somebody wait for that? */
+/* Return whether a munge job is running or waiting. */
 bool credential_worker_is_busy(const struct credential_worker *worker);
 
 struct credential_result {
     munge_err_t munge;
-    char *text;                    /* sealed: the credential; gone when `done` returns */
-    struct credential_maker maker; /* opened: who made it */
-    int code;           /* opened: PMIXFAB_OK, or what is wrong with a credential that munge takes */
-    struct fab_err err; /* and in words, for which credential_explain() is enough */
+    char *text;                    /* sealed: the credential; freed after `done` */
+    struct credential_maker maker; /* opened: the maker */
+    int code;                      /* opened: PMIXFAB_OK, or the error of a credential that munge accepts */
+    struct fab_err err;            /* message of that error; credential_explain() covers it */
     bool is_ours;
-    int error; /* resolved: 0, or what getaddrinfo() says; addresses: as long as `done` runs */
+    int error; /* resolved: 0, or a code of getaddrinfo(); addresses: valid while `done` runs */
     const struct credential_addresses *addresses;
 };
 
-/* NULL: the queue is full, or there is no memory. */
+/* Start a job. NULL: the queue is full, or there is no memory. */
 struct credential_job;
 typedef void (*credential_done_fn)(const struct credential_result *result, void *cbdata);
-/* Are credentials that this host's munged makes of this origin? */
+/* Find out whether credentials of this host's munged have this origin. */
 struct credential_job *credential_is_ours(struct credential_worker *worker, struct in_addr address,
                                           credential_done_fn done, void *cbdata);
 struct credential_job *credential_resolve(struct credential_worker *worker, const char *host, int family,
                                           credential_done_fn done, void *cbdata);
 void credential_cancel(struct credential_job *job); /* NULL allowed */
 
-/* Loopback and no address at all are what some munged says of its host. */
+/* Return whether the address is loopback or none: some munged use these as the origin of their host. */
 bool credential_is_anywhere(struct in_addr address);
 struct credential_where {
     char text[INET_ADDRSTRLEN];

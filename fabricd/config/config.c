@@ -1,4 +1,4 @@
-/* config.c - what can be configured, and where each value comes from. */
+/* config.c - the table of settings, and the source of each value. */
 #include "fabricd/config/setting.h"
 
 #include <stdio.h>
@@ -169,12 +169,12 @@ bool config_pool(const struct config *config, const char *plane, uint32_t *first
     char *end;
     if (numbers == NULL)
         return false;
-    *first = (uint32_t)strtoul(numbers, &end, 10); /* they were looked at when they were put */
+    *first = (uint32_t)strtoul(numbers, &end, 10); /* checked when the pool was put into the configuration */
     *last = (uint32_t)strtoul(end + 1, NULL, 10);
     return true;
 }
 
-/* ---- what is in force ---------------------------------------------------------------------------- */
+/* ---- the values in force ------------------------------------------------------------------------- */
 
 typedef void (*tell_fn)(const struct config_value *value, void *cbdata);
 
@@ -196,7 +196,7 @@ static int tell_items(const struct setting *s, const struct config_list *list, t
     return PMIXFAB_OK;
 }
 
-/* Words make one value. */
+/* The words of a list of arguments are one value. */
 static int tell_words(const struct config_list *list, struct config_value *value, tell_fn tell, void *cbdata)
 {
     char *text = NULL;

@@ -1,5 +1,5 @@
-/* config_check.c - do the settings make sense together, is there what they name, and what follows from them.
- */
+/* config_check.c - check that settings fit together and that the objects they name exist; fill in derived
+ * values. */
 #include "fabricd/config/config.h"
 
 #include <errno.h>
@@ -21,21 +21,21 @@
 #include "topo/model/names.h"
 #include "topo/model/report.h"
 
-#define CONFIG_SERVICE_USER "fabricd" /* as the unit has it */
+#define CONFIG_SERVICE_USER "fabricd" /* the user of the systemd unit */
 
 struct checking {
     struct config *config;
     struct config_mistakes *mistakes;
-    const struct passwd *user; /* that the service runs as; NULL: as this process */
+    const struct passwd *user; /* the user of the service; NULL: this process's user */
 };
 
-/* A setting is wrong. */
+/* Add a mistake of this setting. */
 #define MISTAKE(c, setting, ...)                                                                             \
     config_mistake((c)->mistakes, config_at((c)->config, &(c)->config->setting), __VA_ARGS__)
 
-/* ---- may the daemon? ---- */
+/* ---- permissions of the daemon ---- */
 
-/* Asked by a process that is this user, so that groups, access lists and the folders above count. */
+/* Checked in a process of that user, so that groups, access lists and the folders above are considered. */
 static int why_user_may_not(const struct passwd *user, const char *path, int mode)
 {
     int status;
@@ -51,7 +51,7 @@ static int why_user_may_not(const struct passwd *user, const char *path, int mod
     return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
 }
 
-/* 0, or the errno that it would get. */
+/* Return 0, or the errno of an access by the service's user. */
 static int why_not(const struct checking *c, const char *path, int mode)
 {
     if (c->user != NULL)
@@ -71,7 +71,7 @@ static void folder_of(const char *path, char folder[static 4096])
     snprintf(folder, 4096, "%.*s", slash == path ? 1 : (int)(slash - path), path);
 }
 
-/* ---- what is named in the file system ---- */
+/* ---- files and folders ---- */
 
 static void check_store(const struct checking *c)
 {
@@ -92,7 +92,7 @@ static void check_store(const struct checking *c)
                 user == NULL ? "of this process" : user->pw_name, strerror(why));
 }
 
-/* One that cannot be started would be noticed at the first change only, which may be months away. */
+/* Otherwise a program that cannot be started is noticed only at the first change, perhaps months later. */
 static void check_program(const struct checking *c, const char *what, const char *program,
                           struct config_place at)
 {
@@ -104,7 +104,7 @@ static void check_program(const struct checking *c, const char *what, const char
                        what, program);
 }
 
-/* Files that are kept right, and who is told of them. */
+/* Check that each command has a file and a program that can be started. */
 static void check_exports(const struct checking *c)
 {
     const struct config_list *files = &c->config->exports, *commands = &c->config->export_commands;
@@ -120,8 +120,8 @@ static void check_exports(const struct checking *c)
     }
 }
 
-/* A file that can never be written would be noticed only when it is missed. The run directory is made at the
- * start. */
+/* Otherwise a file that can never be written is noticed only when it is needed. The run directory is
+ * made at the start. */
 static void check_metrics(const struct checking *c)
 {
     const char *file = c->config->metrics_file;
@@ -139,14 +139,15 @@ static void check_metrics(const struct checking *c)
         MISTAKE(c, metrics_file, "file: there is no folder \"%.200s\": make it first", folder);
         return;
     }
-    /* A start goes on without, and says so as a finding: it may be put right while the daemon runs. */
+    /* A start continues without the file, with a finding: the folder may be repaired while the daemon runs.
+     */
     const int why = c->config->check_only ? why_not(c, folder, W_OK | X_OK) : 0;
     const struct passwd *user = c->user != NULL ? c->user : getpwuid(geteuid());
     const char *name = user == NULL ? "UID" : user->pw_name;
     if (why != 0)
         MISTAKE(c, metrics_file,
-                "file: no file can be made in \"%.200s\" by user %s: %s; let that user write there, as by "
-                "setfacl -m u:%s:rwx, or set [metrics] listen instead",
+                "file: \"%.200s\" cannot be written by user %s: %s; permit it, as by setfacl -m u:%s:rwx, or "
+                "set [metrics] listen instead",
                 folder, name, strerror(why), name);
 }
 
@@ -160,7 +161,7 @@ static void check_metrics_listen(const struct checking *c)
         return;
     int rc = address_parse(text, host, &port, &err);
     if (rc == PMIXFAB_OK && c->config->check_only)
-        rc = address_try(text, false, &err); /* at the port there may be the daemon that runs */
+        rc = address_try(text, false, &err); /* without the port: the running daemon may use it */
     if (rc != PMIXFAB_OK)
         MISTAKE(c, metrics_listen, "[metrics] listen: %s", err.text);
 }
@@ -195,9 +196,9 @@ static void check_names(const struct checking *c)
     free(text);
 }
 
-/* ---- what fits together ---- */
+/* ---- combinations of settings ---- */
 
-/* A node scans itself with the probes that are there. */
+/* A node uses all probes that are available. */
 static int default_probes(struct config *config)
 {
     int rc = PMIXFAB_OK;
@@ -222,10 +223,11 @@ static void check_probes(const struct checking *c)
         struct fab_err err = {""};
         if (probe == NULL)
             config_mistake(c->mistakes, at,
-                           "probe \"%.80s\": there is none of this name (fabricd --help lists them)", text);
-        else if (config->role == ROLE_NODE && !probe_is_local(probe))
-            config_mistake(c->mistakes, at, "probe \"%.80s\" asks the fabric: that is for the role scheduler",
+                           "probe \"%.80s\": there is no probe of this name (fabricd --help lists them)",
                            text);
+        else if (config->role == ROLE_NODE && !probe_is_local(probe))
+            config_mistake(c->mistakes, at,
+                           "probe \"%.80s\" reads the fabric: it is for the role scheduler only", text);
         else if (probe->check(&probe_config, &err) != PMIXFAB_OK)
             config_mistake(c->mistakes, at, "%s", err.text);
     }
@@ -238,7 +240,7 @@ static void config_check_user(const struct checking *c, const char *name, const 
         config_mistake(c->mistakes, at, "%s: there is no user \"%.60s\" on this host", what, name);
 }
 
-/* Where a node finds its scheduler. Up to the last version that was a URI of PMIx, or a run directory. */
+/* Check the scheduler's addresses on a node. Older versions had a PMIx URI or a run directory here. */
 static void check_places(const struct checking *c)
 {
     const char *text = c->config->scheduler;
@@ -247,20 +249,18 @@ static void check_places(const struct checking *c)
     unsigned n;
     if (strchr(text, ';') != NULL || strchr(text, '/') != NULL)
         MISTAKE(c, scheduler,
-                "scheduler: nodes connect neither by the URI of fabricd's PMIx server nor by its run "
-                "directory any more: give the scheduler's host, as scheduler = HOST or HOST:PORT");
+                "scheduler: a URI of a PMIx server or a run directory is not accepted any more: give the "
+                "scheduler's host, as scheduler = HOST or HOST:PORT");
     else if (address_places(text, CONFIG_NODES_PORT, places, &n, &err) != PMIXFAB_OK)
         MISTAKE(c, scheduler, "scheduler: %s", err.text);
 }
 
-/* What the role asks for, and what follows from it. */
+/* Check the settings that the role needs, and derive others from it. */
 static void check_role(const struct checking *c)
 {
     struct config *config = c->config;
     if (config->role == ROLE_NODE && config->scheduler == NULL)
-        MISTAKE(
-            c, role,
-            "the role node needs to know its scheduler: --scheduler HOST[:PORT], the host that it runs on");
+        MISTAKE(c, role, "the role node needs the host of its scheduler: give --scheduler HOST[:PORT]");
     if (config->role == ROLE_NODE && config->scheduler != NULL)
         check_places(c);
     if (config->role == ROLE_SCHEDULER && config->scheduler != NULL)
@@ -290,7 +290,7 @@ static void config_check_host(const struct checking *c)
     fab_report_destroy(&report);
 }
 
-/* Whichever of two settings that do not fit comes later in the file. */
+/* The mistake is placed at the one of the two settings that comes later in the file. */
 static void check_pair(const struct checking *c, const unsigned *low, const char *low_name,
                        const unsigned *high, const char *high_name)
 {
@@ -303,7 +303,7 @@ static void check_pair(const struct checking *c, const unsigned *low, const char
                    b.line == CONFIG_DEFAULT ? " (the default)" : "");
 }
 
-/* Of a plane of network interfaces the numbers are ports. */
+/* The endpoints of a plane of network interfaces are ports. */
 static void check_pools(const struct checking *c)
 {
     const struct config *config = c->config;
@@ -314,13 +314,12 @@ static void check_pools(const struct checking *c)
                  config->ethernet.items[i]);
         if (config_pool(config, name, &first, &last) && last > UINT16_MAX)
             config_mistake(c->mistakes, config->ethernet.at[i],
-                           "plane %s: its endpoints are ports, and there is none above 65535: %u-%u", name,
-                           first, last);
+                           "plane %s: its endpoints are ports, which are at most 65535: %u-%u", name, first,
+                           last);
     }
 }
 
-/* Callers on this host are told where the snapshots are; a relative path would be relative to their own
- * folder. */
+/* Callers on this host get the paths of the snapshots; a relative path would refer to their own folder. */
 static void make_absolute(const struct checking *c, char **path)
 {
     char *absolute;
@@ -338,7 +337,7 @@ static void make_absolute(const struct checking *c, char **path)
     *path = absolute;
 }
 
-/* Of probes that read what was recorded. (That of ibnetdisc is no path.) */
+/* For probes that read recordings. (The argument of ibnetdisc is not a path.) */
 static void make_probes_absolute(const struct checking *c)
 {
     for (unsigned i = 0; i < c->config->probes.n; i++) {
@@ -358,7 +357,7 @@ static void make_probes_absolute(const struct checking *c)
     }
 }
 
-/* The server of a node and of a user's host takes connections of its own host only. */
+/* The PMIx server of a node or of fabric-host accepts connections of its own host only. */
 static void check_listen(const struct checking *c)
 {
     const struct config *config = c->config;
@@ -375,7 +374,7 @@ static void check_listen(const struct checking *c)
         MISTAKE(c, pmix_listen, "[pmix] listen: %s", err.text);
 }
 
-/* Where the scheduler takes its nodes' connections. */
+/* Check where the scheduler listens for nodes. */
 static void check_nodes_listen(const struct checking *c)
 {
     const struct config *config = c->config;
@@ -413,12 +412,12 @@ void config_check(struct config *config, struct config_mistakes *mistakes)
     if (config->role == ROLE_HOST && access(config->scheduler, F_OK) == 0)
         make_absolute(&c, &config->scheduler);
     make_probes_absolute(&c);
-    /* Asked for the user that this process runs as; with --check-config as root for the service's, where
-     * there is one. */
+    /* Check for the user of this process; with --check-config as root for the service's user, if it exists.
+     */
     if (config->check_only && geteuid() == 0 && config->role == ROLE_SCHEDULER)
         c.user = getpwnam(CONFIG_SERVICE_USER);
     if (config->check_only && config->role == ROLE_SCHEDULER)
-        check_store(&c); /* a start says what it cannot open, and may be tried again */
+        check_store(&c); /* not at a start: that reports what it cannot open, and may be retried */
     if (config->hook.n > 0)
         check_program(&c, "[changes] hook", config->hook.items[0], config->hook.at[0]);
     check_exports(&c);

@@ -1,7 +1,6 @@
 /*
- * config_read.c - the configuration file, line by line: each setting as somebody wrote it, and all that is
- * wrong with it. A reader of our own: libraries for such files know neither columns nor the lines of what
- * stands there twice.
+ * config_read.c - read the configuration file line by line, and collect all its mistakes. Written for
+ * fabricd, because libraries for such files report neither columns nor the lines of duplicate settings.
  */
 #include "fabricd/config/setting.h"
 
@@ -91,7 +90,7 @@ void config_mistakes_destroy(struct config_mistakes *mistakes)
     *mistakes = (struct config_mistakes){0};
 }
 
-/* A line on its way into the configuration. */
+/* A setting on its way into the configuration. */
 struct putting {
     struct config *config;
     const struct config_line *line;
@@ -126,7 +125,7 @@ static int put_choice(const struct putting *p, const struct setting *s, unsigned
         strncat(known, i > 0 ? ", " : "", sizeof(known) - strlen(known) - 1);
         strncat(known, s->choices[i], sizeof(known) - strlen(known) - 1);
     }
-    return REFUSE(p, "%s is \"%.40s\": it can be one of %s", s->name, p->line->value, known);
+    return REFUSE(p, "%s is \"%.40s\": give one of %s", s->name, p->line->value, known);
 }
 
 static int put_boolean(const struct putting *p, const struct setting *s, bool *field)
@@ -151,7 +150,7 @@ static int put_item(const struct putting *p, struct config_list *list, const cha
     return rc;
 }
 
-/* Words with any of these between them, each with its own place. */
+/* Split a value into words at any of these characters; each word has its own place. */
 static int put_words(const struct putting *p, struct config_list *list, const char *between)
 {
     struct config_place at = p->line->value_at;
@@ -166,7 +165,7 @@ static int put_words(const struct putting *p, struct config_list *list, const ch
     return rc;
 }
 
-/* A plane's name is a file's, too; names that the planes of InfiniBand get are not free. */
+/* A plane's name is also a file name. Names of InfiniBand planes are reserved. */
 static int check_ethernet(const struct putting *p)
 {
     const char *name = p->line->name;
@@ -182,7 +181,7 @@ static int check_ethernet(const struct putting *p)
     return PMIXFAB_OK;
 }
 
-/* Numbers of endpoints, FIRST-LAST. */
+/* Check the endpoint numbers of a pool, FIRST-LAST. */
 static int check_pool(const struct putting *p)
 {
     char *end = NULL;
@@ -198,7 +197,7 @@ static int check_pool(const struct putting *p)
     return PMIXFAB_OK;
 }
 
-/* More than a child can be given. */
+/* Reject more words than a child can get. */
 static int check_word_count(const struct putting *p, unsigned most)
 {
     const char between[] = " \t";
@@ -210,7 +209,7 @@ static int check_word_count(const struct putting *p, unsigned most)
     return PMIXFAB_OK;
 }
 
-/* FORMAT OPTIONS of a file that is kept right. */
+/* Check the FORMAT OPTIONS of an export. */
 static int check_export(const struct putting *p)
 {
     const char *name = p->line->name;
@@ -224,8 +223,7 @@ static int check_export(const struct putting *p)
 
 static int refuse_twice(const struct putting *p, struct config_place before)
 {
-    return REFUSE_NAME(p, "%.40s stands in line %d already: leave one of them out", p->line->name,
-                       before.line);
+    return REFUSE_NAME(p, "%.40s is set in line %d already: remove one of them", p->line->name, before.line);
 }
 
 static int put_pair(const struct putting *p, const struct setting *s, struct config_list *list)
@@ -253,7 +251,7 @@ static int put_pair(const struct putting *p, const struct setting *s, struct con
 static int put_text(const struct putting *p, const struct setting *s, char **field)
 {
     if (p->line->value[0] == '\0')
-        return REFUSE(p, "%s is empty: give a value or leave the line out", s->name);
+        return REFUSE(p, "%s is empty: give a value or remove the line", s->name);
     int rc = config_text(field, p->line->value);
     return rc == PMIXFAB_OK ? rc : REFUSE(p, "out of memory");
 }
@@ -282,9 +280,9 @@ static int put_value(const struct putting *p, const struct setting *s)
     return PMIXFAB_ERR_INVAL;
 }
 
-/* ---- which one ------------------------------------------------------------------------------------- */
+/* ---- finding the setting --------------------------------------------------------------------------- */
 
-/* Where it belongs, or what it may be meant to be. */
+/* Report an unknown setting, with its right section or a similar name. */
 static int refuse_name(const struct putting *p)
 {
     const struct config_line *line = p->line;
@@ -315,7 +313,7 @@ int config_put(struct config *config, const struct config_line *line, struct con
         if (again && s->type != LIST && s->type != WORDS && s->type != PAIRS)
             return refuse_twice(&p, before);
         if (s->type != PAIRS)
-            config->at[i] = line->value_at; /* also of what is refused: it stands there */
+            config->at[i] = line->value_at; /* a rejected value has a place, too */
         return put_value(&p, s);
     }
     return refuse_name(&p);
@@ -330,9 +328,9 @@ struct conf_reader {
     struct config *config;
     struct config_mistakes *mistakes;
     char section[64];
-    bool known; /* lines of an unknown section are not looked at */
+    bool known; /* false: skip the lines of an unknown section */
     int line;
-    size_t bytes; /* so far */
+    size_t bytes; /* read so far */
 };
 
 static int conf_mistake(const struct conf_reader *r, size_t at, const char *reason)
@@ -346,8 +344,8 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Cut off what ends the line: a comment (# or ;, at the beginning or after a blank) and blanks. Returns where
- * it begins. */
+/* Remove a comment (# or ;, at the beginning or after a blank) and the blanks around the text. Returns the
+ * offset of the text. */
 static size_t conf_trim(char *text, size_t len)
 {
     size_t begin = 0;
@@ -362,7 +360,7 @@ static size_t conf_trim(char *text, size_t len)
     return begin;
 }
 
-/* Nobody knows what section the next lines are of. */
+/* Skip lines up to the next section. */
 static void conf_skip_section(struct conf_reader *r)
 {
     r->known = false;
@@ -401,7 +399,7 @@ static void conf_setting(struct conf_reader *r, char *text, size_t begin)
         return;
     }
     if (r->section[0] == '\0') {
-        conf_skip_section(r); /* to be told once */
+        conf_skip_section(r); /* one message is enough */
         conf_mistake(r, begin, "a setting before the first [section]");
         return;
     }
@@ -419,14 +417,14 @@ static void conf_setting(struct conf_reader *r, char *text, size_t begin)
 
 static void conf_line(struct conf_reader *r, char *text, size_t len)
 {
-    if (r->line == 1 && len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) /* what some editors begin with */
+    if (r->line == 1 && len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) /* a byte order mark */
         memset(text, ' ', 3);
     if (len > LINE_MAX_BYTES) {
         conf_mistake(r, 0, "the line is too long");
         return;
     }
     if (strlen(text) < len) {
-        conf_mistake(r, strlen(text), "a byte 0: this is no text");
+        conf_mistake(r, strlen(text), "a byte 0: the file is not a text");
         return;
     }
     const size_t begin = conf_trim(text, len);
@@ -436,7 +434,7 @@ static void conf_line(struct conf_reader *r, char *text, size_t len)
         conf_setting(r, text, begin);
 }
 
-/* The next line, of which LINE_MAX_BYTES are kept; len is that of the whole. False: there is none, or the
+/* Read the next line. Only LINE_MAX_BYTES of it are stored; len is its full length. False: at the end, or the
  * file is too large. */
 static bool conf_next(struct conf_reader *r, FILE *file, char text[LINE_MAX_BYTES + 1], size_t *len)
 {
@@ -471,6 +469,6 @@ void config_read(struct config *config, const char *path, struct config_mistakes
     if (ferror(file))
         config_mistake(mistakes, nowhere, "%s: reading it failed: %s", path, strerror(errno));
     else if (r.bytes == FILE_MAX_BYTES)
-        config_mistake(mistakes, nowhere, "%s: larger than a configuration can be", path);
+        config_mistake(mistakes, nowhere, "%s: too large for a configuration", path);
     fclose(file);
 }

@@ -1,5 +1,5 @@
-/* daemon_options.c - the command line over the configuration file; and both read again while the daemon runs.
- */
+/* daemon_options.c - the command line over the configuration file; and the reload of both while the daemon
+ * runs. */
 #include "fabricd/config/setting.h"
 
 #include <argp.h>
@@ -56,7 +56,7 @@ static const struct argp_option options[] = {
     {0},
 };
 
-/* Options that go over a setting of [fabricd], in this order. */
+/* Options that override a setting of [fabricd], in this order. */
 static const struct {
     int key;
     const char *setting;
@@ -67,7 +67,7 @@ static const struct {
                            {'i', "interval"}};
 #define N_SETTINGS (sizeof(settings_of_options) / sizeof(settings_of_options[0]))
 
-/* Options that no file has: a text, or where the option takes none a bool. */
+/* Options without a setting: a text, or a bool if the option takes no argument. */
 static const struct {
     int key;
     size_t offset;
@@ -77,7 +77,7 @@ static const struct {
     {OPT_CHECK, offsetof(struct config, check_only)},
 };
 
-/* The command line, kept until the file was read: it goes over the file. */
+/* The command line, kept until the file was read, since it overrides the file. */
 struct command_line {
     struct config *config;
     const char *file, *settings[N_SETTINGS];
@@ -121,7 +121,7 @@ static bool keep_option(struct command_line *line, int key, const char *arg)
 static error_t take_option(int key, char *arg, struct argp_state *state)
 {
     struct command_line *line = state->input;
-    if (key == OPT_ROLE && strcmp(arg, "host") == 0) /* its other options are not known here */
+    if (key == OPT_ROLE && strcmp(arg, "host") == 0) /* the other options of fabric-host are unknown here */
         argp_failure(state, 2, 0, "the role host is a program of its own: fabric-host, see fabric-host(1)");
     if (keep_option(line, key, arg))
         return 0;
@@ -159,7 +159,7 @@ static error_t take_option(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* --help ends with the probes that are built in. */
+/* --help ends with the list of built-in probes. */
 static char *help_filter(int key, const char *text, void *input)
 {
     (void)input;
@@ -212,8 +212,9 @@ static char started_in[PATH_MAX];
 void options_go_back(void)
 {
     if (started_in[0] == '/' && chdir(started_in) != 0)
-        log_warning("%s, where fabricd was started: %s; relative names are looked for elsewhere", started_in,
-                    strerror(errno));
+        log_warning(
+            "cannot change to %s, where fabricd was started: %s; relative names refer to another folder",
+            started_in, strerror(errno));
 }
 
 int options_read(int argc, char **argv, struct config *config, struct config_mistakes *mistakes)
@@ -236,10 +237,10 @@ int options_read(int argc, char **argv, struct config *config, struct config_mis
     if (started_in[0] != '\0')
         options_go_back();
     else if (getcwd(started_in, sizeof(started_in)) == NULL)
-        started_in[0] = '\0'; /* it was removed: nothing is relative to it */
+        started_in[0] = '\0'; /* the folder was removed: no name is relative to it */
     options_override_config(&line, mistakes);
     if (here >= 0 && fchdir(here) != 0)
-        log_debug("the folder stays %s: %s", started_in, strerror(errno));
+        log_debug("the working directory stays %s: %s", started_in, strerror(errno));
     if (here >= 0)
         close(here);
     return config_mistakes_count(mistakes) == 0 ? PMIXFAB_OK : PMIXFAB_ERR_SYNTAX;
@@ -254,7 +255,7 @@ int options_parse(int argc, char **argv, struct config *config)
     return rc == PMIXFAB_OK ? rc : PMIXFAB_ERR_INVAL;
 }
 
-/* ---- read again ---- */
+/* ---- reload ---- */
 
 static bool same_text(const char *a, const char *b)
 {
@@ -284,8 +285,8 @@ static bool same_value(const struct setting *s, const void *a, const void *b)
     return value_size(s) == sizeof(struct config_list) ? same_list(a, b) : memcmp(a, b, value_size(s)) == 0;
 }
 
-/* Has it the same value? Then it stays where it is, as somebody may point there, and its place is taken over;
- * where it has another one, and can change now, the two are exchanged. */
+/* Take over a setting of the new configuration. An equal value stays in its memory, since others may point to
+ * it; only its place is taken over. A different value is exchanged if it can change now. */
 static bool take_setting(struct config *config, struct config *fresh, size_t i)
 {
     const struct setting *s = &config_settings[i];
@@ -312,7 +313,7 @@ int config_reload(struct config *config, struct config_reload *out)
     config_init(&fresh);
     int rc = options_read(config->argc, config->argv, &fresh, &out->mistakes);
     if (config->file != NULL && fresh.file == NULL) {
-        config_mistake(&out->mistakes, nowhere, "%s: it is not there any more", config->file);
+        config_mistake(&out->mistakes, nowhere, "%s: the file does not exist any more", config->file);
         rc = PMIXFAB_ERR_NOTFOUND;
     }
     for (size_t i = 0; rc == PMIXFAB_OK && config_settings[i].section != NULL; i++) {

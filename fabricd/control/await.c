@@ -10,9 +10,9 @@
 static const char *const event_names[AWAIT_EVENTS] = {"pending",  "updated", "sweep", "light-sweep", "scan",
                                                       "delivery", "export",  "hook",  "pmix"};
 
-/* A caller that waits. */
+/* A waiting caller. */
 struct awaiting {
-    struct pending pending; /* first */
+    struct pending pending; /* first member */
     struct awaiting *prev, *next;
     struct control *control;
     struct timer *deadline;
@@ -37,7 +37,7 @@ static bool await_reached(const struct awaiting *a, const struct await_facts *fa
                                           : facts->counts[a->event] >= a->least;
 }
 
-/* ---- the end of a wait ---------------------------------------------------------------------------- */
+/* ---- end of a wait -------------------------------------------------------------------------------- */
 
 static void await_free(struct awaiting *a)
 {
@@ -51,7 +51,7 @@ static void await_on_caller_gone(struct pending *pending)
     await_free((struct awaiting *)pending);
 }
 
-/* The answer is sent. The connection may end here. */
+/* End a wait whose answer is sent. The connection may end here. */
 static void await_end(struct awaiting *a)
 {
     a->pending.gone = NULL;
@@ -79,7 +79,7 @@ static void await_on_deadline(void *arg)
         return;
     }
     if (a->until == AWAIT_IDLE)
-        connection_fail(connection, PMIXFAB_ERR_TIMEOUT, "await: not idle within %u s: %s is under way",
+        connection_fail(connection, PMIXFAB_ERR_TIMEOUT, "await: not idle within %u s: %s is running",
                         a->seconds, facts.busy);
     else if (a->until == AWAIT_GENERATION)
         connection_fail(connection, PMIXFAB_ERR_TIMEOUT,
@@ -115,7 +115,7 @@ void control_turn(struct control *control)
     DL_FOREACH(control->awaiting, a)
     {
         if (await_reached(a, &facts)) {
-            timer_fire(control->await); /* an answer can lead to further requests, which belong in the loop */
+            timer_fire(control->await); /* on the loop, since an answer can lead to further requests */
             return;
         }
     }
@@ -129,7 +129,7 @@ void control_on_await(struct control *control, await_facts_fn facts)
 
 /* ---- the request ---------------------------------------------------------------------------------- */
 
-/* A number of the request, in its range; `otherwise` where it is not there. False: that is answered. */
+/* Return a number of the request in its range; `otherwise` if it is missing. False: an error was sent. */
 static bool await_number(struct connection *connection, json_t *request, const char *key, json_int_t least,
                          json_int_t most, uint64_t otherwise, uint64_t *out)
 {
@@ -148,7 +148,7 @@ static bool await_number(struct connection *connection, json_t *request, const c
     return true;
 }
 
-/* False: the request is answered with its mistake. */
+/* False: an error was sent. */
 static bool await_parse(struct connection *connection, json_t *request, struct awaiting *a)
 {
     const char *until = json_string_value(json_object_get(request, "until"));
@@ -198,11 +198,12 @@ void control_op_await(struct connection *connection, json_t *request)
     struct control *control = connection->control;
     struct awaiting parsed = {.control = control};
     if (control->await == NULL) {
-        connection_fail(connection, PMIXFAB_ERR_UNSUPPORTED, "await: out of memory at the start");
+        connection_fail(connection, PMIXFAB_ERR_UNSUPPORTED,
+                        "await: not available: there was no memory at the start");
         return;
     }
     if (awaits_already(connection)) {
-        connection_fail(connection, PMIXFAB_ERR_BUSY, "await: this connection awaits something already");
+        connection_fail(connection, PMIXFAB_ERR_BUSY, "await: another request of this connection is waiting");
         return;
     }
     if (!await_parse(connection, request, &parsed))

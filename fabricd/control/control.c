@@ -21,7 +21,7 @@
 
 /* ---- one connection ----------------------------------------------------------------------------- */
 
-/* There is something to be answered: it is, when it is its turn. */
+/* Note that a connection has input; it is served in its turn. */
 static void connection_ready(struct connection *connection);
 
 static void on_written(struct bufferevent *bev, void *arg)
@@ -33,7 +33,7 @@ static void on_written(struct bufferevent *bev, void *arg)
     if (connection->closing)
         connection_free(connection);
     else
-        connection_ready(connection); /* with what was left until our answers were read */
+        connection_ready(connection); /* with the input that waited until our answers were read */
 }
 
 static void close_when_written(struct connection *connection)
@@ -43,13 +43,13 @@ static void close_when_written(struct connection *connection)
     on_written(connection->bev, connection);
 }
 
-/* Answers are larger than questions: while they are not read, no more are made. */
+/* Answers are longer than requests: without a reader no more are made. */
 static bool reads_answers(const struct connection *connection)
 {
     return connection_unread(connection) <= CONTROL_MAX_UNREAD;
 }
 
-/* Do what a line asks. */
+/* Run the operation of a line. */
 static void answer_line(struct connection *connection, const char *line, size_t len)
 {
     const struct control_op *op = connection->control->ops;
@@ -80,8 +80,7 @@ static void refuse_line(struct connection *connection)
     connection->closing = true;
 }
 
-/* Is so much more than a line? Deliveries are long, so those who may deliver get more room when they need it.
- */
+/* Return whether the line is too long. Callers who may deliver get a longer limit on demand. */
 static bool too_long(struct connection *connection, size_t len)
 {
     if (len > connection->max_line && connection->max_line == CONTROL_MAX_LINE &&
@@ -92,7 +91,8 @@ static bool too_long(struct connection *connection, size_t len)
     return len > connection->max_line;
 }
 
-/* While there is more than the watermark, libevent would call connection_on_read() again and again. */
+/* Stop reading while the input is above the watermark: libevent would call connection_on_read() all the time.
+ */
 static void connection_hold(struct connection *connection)
 {
     const bool full = evbuffer_get_length(bufferevent_get_input(connection->bev)) >= 2 * connection->max_line;
@@ -105,7 +105,7 @@ static void connection_hold(struct connection *connection)
         bufferevent_enable(connection->bev, EV_READ);
 }
 
-/* Answer one line, where the caller reads the answers. */
+/* Answer one line, if the caller reads the answers. */
 static void connection_serve(struct connection *connection)
 {
     struct evbuffer *input = bufferevent_get_input(connection->bev);
@@ -130,16 +130,16 @@ static void connection_serve(struct connection *connection)
         else if (connection->ended && connection->waits == 0 && connection->pendings == NULL)
             connection->closing = true;
         else
-            connection_hold(connection); /* there is room for a longer line */
+            connection_hold(connection); /* make room for a longer line */
     }
     if (connection->closing)
         close_when_written(connection);
 }
 
 /*
- * A turn: each connection gets one line at most; those of root and of the configuration's users first, and
- * then the others while their slice of time lasts. Where that was used up, the daemon's own work has as much
- * time before the next turn.
+ * One turn: each connection gets at most one line. Connections of root and configured users come first, then
+ * the others until their slice of time is over. If it is used up, the daemon's own work gets the same time
+ * before the next turn.
  */
 static void control_on_serve(void *arg)
 {
@@ -164,7 +164,7 @@ static void connection_ready(struct connection *connection)
 {
     struct control *control = connection->control;
     connection->ready = true;
-    /* The others' pause does not delay those of the configuration. */
+    /* The pause of the others must not delay configured users. */
     if (!timer_pending(control->serve) || callers_are_named(control->callers, connection->uid))
         timer_after(control->serve, 0);
 }
@@ -176,7 +176,7 @@ static void connection_on_read(struct bufferevent *bev, void *arg)
     connection_ready(arg);
 }
 
-/* A caller who says that nothing more comes still gets the answers to what came. */
+/* A caller that has ended its input still gets the answers to its requests. */
 static void on_closed(struct bufferevent *bev, short what, void *arg)
 {
     struct connection *connection = arg;
@@ -223,7 +223,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
     control_accepted(arg, fd);
 }
 
-/* ---- all of them -------------------------------------------------------------------------------- */
+/* ---- all connections ---------------------------------------------------------------------------- */
 
 void connection_later(struct connection *connection, struct pending *pending)
 {
@@ -288,7 +288,7 @@ void control_progress(struct control *control, const char *what)
     }
 }
 
-/* A line to one that follows; who does not read is let go. */
+/* Send a line to a follower; close the connection if too much is unread. */
 static void connection_follow(struct connection *connection, json_t *line)
 {
     if (connection_unread(connection) > CONTROL_MAX_PENDING)
@@ -343,7 +343,7 @@ void control_op_events(struct connection *connection, json_t *request)
     }
 }
 
-/* Out of descriptors: the loop would come back at once, for ever. */
+/* No descriptor is left: without a pause the loop would spin. */
 static void on_accept_error(struct evconnlistener *listener, void *arg)
 {
     struct control *control = arg;
@@ -363,11 +363,11 @@ int control_listen(struct control *control, struct fab_err *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     memcpy(address.sun_path, control->path, strlen(control->path) + 1);
-    unlink(control->path); /* the lock of the run directory is held: nobody listens there */
+    unlink(control->path); /* the lock of the run directory is held: no other process listens there */
     struct evconnlistener *listener = evconnlistener_new_bind(
         control->base, on_accept, control, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 64,
         (struct sockaddr *)&address, sizeof(address));
-    if (listener == NULL || chmod(control->path, 0666) != 0) { /* reading is for all */
+    if (listener == NULL || chmod(control->path, 0666) != 0) { /* all users may read */
         int rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot listen: %s", control->path, strerror(errno));
         if (listener != NULL)
             evconnlistener_free(listener);

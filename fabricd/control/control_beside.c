@@ -1,7 +1,7 @@
 /*
- * control_beside.c - `status` is answered while the daemon computes: the work runs on a thread, and this one
- * takes callers, those who are connected and new ones. They get the answer of before the work. Any other
- * request waits on its connection until the work is done.
+ * control_beside.c - answer `status` while the daemon computes: the work runs on a thread, and this thread
+ * serves connected and new callers. They get the state from before the work. Other requests wait on their
+ * connections until the work is done.
  */
 #include <errno.h>
 #include <event2/buffer.h>
@@ -16,9 +16,9 @@
 #include "fabricd/base/work.h"
 #include "fabricd/control/connection.h"
 
-#define CALLERS_MOST (2 * CONTROL_MAX_CONNECTIONS) /* those of before, and new ones */
-#define LINE_MOST    4096 /* bytes of a request that is looked at; a longer one waits */
-#define POLL_MS      10   /* between looks where the end of the work cannot be heard of */
+#define CALLERS_MOST (2 * CONTROL_MAX_CONNECTIONS) /* connected and new callers */
+#define LINE_MOST    4096 /* bytes of a request that is checked; a longer one waits */
+#define POLL_MS      10   /* between checks if there is no eventfd */
 
 struct beside {
     struct control *control;
@@ -30,12 +30,12 @@ struct beside {
         int fd;
         uid_t uid;
         bool waits;                    /* for the end of the work */
-        struct connection *connection; /* that it had before; NULL: it is new */
+        struct connection *connection; /* of the daemon; NULL: a new caller */
     } callers[CALLERS_MOST];
     unsigned n, n_new;
 };
 
-/* What `status` answers now. */
+/* Return the present answer to `status`. */
 static char *status_text(struct control *control)
 {
     struct connection connection = {.control = control, .uid = geteuid()};
@@ -60,7 +60,8 @@ static bool asks_for_status(const char *line, size_t len)
     return status;
 }
 
-/* What it asks for, which stays where it is: in the daemon's buffer, or in the kernel's. As recv(). */
+/* Return the caller's input without removing it from the daemon's or the kernel's buffer. Returns like
+ * recv(). */
 static ssize_t beside_peek(const struct beside_caller *caller, char line[LINE_MOST], bool *buffered)
 {
     struct evbuffer *input =
@@ -88,7 +89,7 @@ static bool beside_serve(const struct beside *beside, struct beside_caller *call
     return taken && send(caller->fd, beside->answer, answer, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)answer;
 }
 
-/* The end of a connection that the daemon has is for the daemon to see. */
+/* End a new connection; leave a connection of the daemon for the daemon to close. */
 static void beside_end(struct beside *beside, struct beside_caller *caller)
 {
     if (caller->connection != NULL) {
@@ -101,7 +102,7 @@ static void beside_end(struct beside *beside, struct beside_caller *caller)
     beside->n_new--;
 }
 
-/* Those who are connected, and wait for nothing. */
+/* Take over the connections without waiting requests. */
 static void take_connections(struct beside *beside)
 {
     struct connection *connection;
@@ -118,7 +119,7 @@ static void take_connections(struct beside *beside)
     }
 }
 
-/* A caller over the bounds of its user is sent away, so that no user keeps others from an answer. */
+/* Accept a caller, or refuse it above the bounds of its user, so that no user can block others. */
 static void beside_accept(struct beside *beside, int listener)
 {
     struct ucred caller;
@@ -139,7 +140,7 @@ static void beside_accept(struct beside *beside, int listener)
     beside->n_new++;
 }
 
-/* Until something happens, again and again. */
+/* Wait for one event and handle it. */
 static void beside_tend(void *arg)
 {
     struct beside *beside = arg;

@@ -1,4 +1,4 @@
-/* control_bounds.c - how much of the daemon those may take who may change nothing. */
+/* control_bounds.c - limits for the resources that unprivileged callers use. */
 #include <time.h>
 #include <unistd.h>
 #include <utlist.h>
@@ -7,14 +7,14 @@
 #include "fabricd/base/log.h"
 #include "fabricd/control/connection.h"
 
-/* Root and the daemon's own user; who else is an administrator is for a name service to say, and would wait.
- */
+/* Return whether this is root or the daemon's own user. Whether others are administrators depends on a name
+ * service, which may block. */
 static bool is_own(uid_t uid)
 {
     return uid == 0 || uid == geteuid();
 }
 
-/* So that the log does not grow with what strangers do. */
+/* Limit log lines that any caller can cause. */
 static bool may_tell(int64_t *told)
 {
     const int64_t now = clock_now(CLOCK_MONOTONIC) / 1000000;
@@ -24,10 +24,10 @@ static bool may_tell(int64_t *told)
     return true;
 }
 
-/* Of all connections of a user. */
+/* Over all connections of a user. */
 struct user_sum {
     unsigned n;
-    uint64_t served; /* the latest */
+    uint64_t served; /* of the last served line */
 };
 
 static struct user_sum sum_of(const struct control *control, uid_t uid)
@@ -46,14 +46,14 @@ static struct user_sum sum_of(const struct control *control, uid_t uid)
 
 /* ---- idle connections ---- */
 
-/* It waits for nothing: neither for an answer nor for what will happen. */
+/* Return whether the connection waits neither for an answer nor for events. */
 static bool is_idle(const struct connection *connection)
 {
     return !connection->ready && !connection->follows && !connection->watches && connection->waits == 0 &&
            connection->pendings == NULL;
 }
 
-/* Of ordinary users (or of this one) that which has been idle for longest. NULL: none for so many seconds. */
+/* Find the longest idle connection of ordinary users (or of this user). NULL: none for so many seconds. */
 static struct connection *find_idle(const struct control *control, const uid_t *uid, int64_t seconds)
 {
     struct connection *connection, *found = NULL;
@@ -79,8 +79,8 @@ void control_on_idle(void *arg)
         timer_after(control->idle, CONTROL_IDLE_S * 1000 / 5);
 }
 
-/* Of the ordinary user with the most connections that which was used last the longest ago; NULL: nobody has
- * two more than `own`. */
+/* Of the ordinary user with the most connections, find the least recently used one; NULL: no user has at
+ * least `own` + 2. */
 static struct connection *find_of_most(const struct control *control, unsigned own)
 {
     struct connection *connection, *found = NULL;
@@ -113,9 +113,9 @@ bool control_has_free_place(const struct control *control, uid_t uid, unsigned m
 }
 
 /*
- * Some places are kept for root, some for the users of the configuration, and no user has all the others:
- * callers cannot lock anybody out. Where the others are taken, an idle connection goes, or one of the user
- * with the most.
+ * Some places are reserved for root, some for configured users, and no user may have all the others: so
+ * callers cannot lock others out. When all are taken, an idle connection is closed, or one of the user with
+ * the most connections.
  */
 bool control_has_place(struct control *control, uid_t uid)
 {
@@ -132,9 +132,10 @@ bool control_has_place(struct control *control, uid_t uid)
         connection_free(place);
         return true;
     }
-    callers_look(control->callers, false); /* it may be somebody whose name could not be looked up before */
+    /* the user may be a configured one whose name could not be looked up before */
+    callers_look(control->callers, false);
     if (may_tell(&control->told_full))
-        log_warning("control: there are %u connections, of uid %u %u: more are refused",
+        log_warning("control: %u connections are open, of uid %u %u: further ones are refused",
                     control->n_connections, (unsigned)uid, same);
     return false;
 }
@@ -159,7 +160,7 @@ struct connection *control_next_ready(const struct control *control, uint64_t tu
     return found;
 }
 
-/* ---- answers that are not read ---- */
+/* ---- unread answers ---- */
 
 static size_t unread_of(const struct control *control, uid_t uid)
 {
@@ -173,7 +174,7 @@ static size_t unread_of(const struct control *control, uid_t uid)
     return unread;
 }
 
-/* Of the user with the most, the connection with the most; *unread: of all. NULL: nobody has any. */
+/* Find the connection with the most unread bytes of the user with the most; *unread: total. NULL: none. */
 static struct connection *find_unread(const struct control *control, size_t *unread)
 {
     struct connection *connection, *worst = NULL;
@@ -199,9 +200,9 @@ void control_on_shed(void *arg)
     size_t unread;
     while ((worst = find_unread(control, &unread)) != NULL && unread > CONTROL_MAX_UNREAD_ALL) {
         if (may_tell(&control->told_shed))
-            log_warning(
-                "control: %zu bytes of answers are not read: uid %u, which leaves most, loses a connection",
-                unread, (unsigned)worst->uid);
+            log_warning("control: %zu bytes of answers are unread: uid %u, which has most of them, loses a "
+                        "connection",
+                        unread, (unsigned)worst->uid);
         connection_free(worst);
     }
 }

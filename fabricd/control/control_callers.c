@@ -1,4 +1,4 @@
-/* control_callers.c - who of the callers is root, an administrator or a deliverer. */
+/* control_callers.c - find out which callers are root, administrators or deliverers. */
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,17 +9,17 @@
 #include "fabricd/base/work.h"
 #include "fabricd/control/connection.h"
 
-#define LEAVE_MS 100 /* how long the end of the daemon waits for a name service */
+#define LEAVE_MS 100 /* how long the daemon's end waits for a name service */
 
-/* A name of the configuration, and its user. */
+/* A configured name, and its user. */
 struct caller_name {
     char *name;
     uid_t uid;
-    bool known;    /* there is such a user */
-    bool delivers; /* and changes nothing */
+    bool known;    /* the user exists */
+    bool delivers; /* may only deliver */
 };
 
-/* All names, as a thread looks them up. */
+/* All names, as looked up by a thread. */
 struct caller_names {
     struct callers *callers;
     struct caller_name *list;
@@ -30,9 +30,9 @@ struct callers {
     struct control *control;
     struct caller_names *names; /* NULL: not looked up since the configuration was read */
     struct work *work;
-    struct caller_names *looking; /* what it works on */
-    int64_t looked;               /* when they were last, CLOCK_MONOTONIC */
-    bool again;                   /* the configuration was read meanwhile */
+    struct caller_names *looking; /* the names that the thread works on */
+    int64_t looked;               /* time of the last look-up, CLOCK_MONOTONIC */
+    bool again;                   /* the configuration was reloaded meanwhile */
 };
 
 static void names_free(void *arg)
@@ -69,7 +69,7 @@ static struct caller_names *names_new(struct callers *callers)
     return names;
 }
 
-/* On a thread. */
+/* Runs on a thread. */
 static void names_look(void *arg)
 {
     const struct caller_names *names = arg;
@@ -136,7 +136,7 @@ void callers_free(struct callers *callers)
     free(callers);
 }
 
-/* Is it one of these users? */
+/* Return whether the user is among these names. */
 static bool names_have(const struct caller_names *names, uid_t uid, bool delivers)
 {
     for (unsigned i = 0; names != NULL && i < names->n; i++)
@@ -150,9 +150,9 @@ static bool callers_have(struct callers *callers, uid_t uid, bool delivers)
     if (uid == 0 || uid == geteuid())
         return true;
     if (callers->names == NULL && (callers->names = names_new(callers)) != NULL)
-        names_look(callers->names); /* once after the configuration was read: the thread may be on its way */
+        names_look(callers->names); /* once after a reload, without waiting for the thread */
     const bool have = names_have(callers->names, uid, delivers);
-    callers_look(callers, false); /* there may be such a user since, or not any more */
+    callers_look(callers, false); /* the user may have been added or removed since */
     return have;
 }
 

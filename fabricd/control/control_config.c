@@ -1,4 +1,4 @@
-/* control_config.c - the configuration: what is in force, what is read again, and the level of the log. */
+/* control_config.c - the configuration: its values, its reload, and the level of the log. */
 #include <string.h>
 
 #include "fabricd/base/clock.h"
@@ -7,7 +7,7 @@
 #include "fabricd/control/connection.h"
 #include "topo/base/text.h"
 
-/* ---- what is in force ---- */
+/* ---- the values in force ---- */
 
 static json_t *config_origin(const struct config *config, struct config_place at)
 {
@@ -68,20 +68,20 @@ void control_op_log(struct connection *connection, json_t *request)
                         mistakes.n > 0 ? mistakes.items[0].text : "out of memory");
     } else {
         log_set_level(config->log);
-        log_info("the log has the level %s, asked for by uid %u", level, (unsigned)connection->uid);
+        log_info("log level %s, requested by uid %u", level, (unsigned)connection->uid);
         connection_send(connection, json_pack("{s:b, s:s}", "ok", 1, "level", level));
     }
     config_mistakes_destroy(&mistakes);
 }
 
-/* ---- reading it again ---- */
+/* ---- reload ---- */
 
 void control_on_reload(struct control *control, void (*fn)(void *owner, const struct config_reload *reload))
 {
     control->on_reload = fn;
 }
 
-#define NOT_TAKEN "the configuration is not taken: %u mistake%s; what was in force stays"
+#define NOT_TAKEN "the configuration is rejected: %u mistake%s; the old settings stay in force"
 
 static int read_again(struct control *control, struct config_reload *out)
 {
@@ -97,11 +97,11 @@ static int read_again(struct control *control, struct config_reload *out)
     callers_look(control->callers, true);
     control->on_reload(control->owner, out);
     config_names_text(out->changed, out->n_changed, names);
-    log_info("the configuration is read again: %s%s",
-             out->n_changed > 0 ? "changed: " : "nothing has changed", names);
+    log_info("the configuration was reloaded: %s%s", out->n_changed > 0 ? "changed: " : "nothing has changed",
+             names);
     config_names_text(out->restart, out->n_restart, names);
     if (out->n_restart > 0)
-        log_warning("the configuration has changed where it cannot change now: restart for: %s", names);
+        log_warning("settings have changed that need a restart of fabricd: %s", names);
     return PMIXFAB_OK;
 }
 
@@ -117,7 +117,7 @@ static int control_reload(struct control *control, struct config_reload *out)
 void control_hangup(struct control *control)
 {
     struct config_reload reload;
-    log_info("SIGHUP: reading the configuration again");
+    log_info("SIGHUP: reloading the configuration");
     control_reload(control, &reload);
     config_reload_destroy(&reload);
 }
@@ -144,7 +144,7 @@ void control_op_reload(struct connection *connection, json_t *request)
     (void)request;
     if (!connection_allowed(connection, "reload"))
         return;
-    log_info("reload asked for by uid %u", (unsigned)connection->uid);
+    log_info("reload requested by uid %u", (unsigned)connection->uid);
     int rc = control_reload(connection->control, &reload);
     if (rc == PMIXFAB_OK) {
         connection_send(connection, json_pack("{s:b, s:o, s:o}", "ok", 1, "changed",
@@ -166,7 +166,7 @@ void control_on_mend(struct control *control, uint32_t (*fn)(void *owner))
     control->on_mend = fn;
 }
 
-/* For everybody who finds a damaged snapshot, so it costs the same however many do. */
+/* For all readers of a damaged snapshot. Its cost does not depend on their number. */
 void control_op_mend(struct connection *connection, json_t *request)
 {
     struct control *control = connection->control;

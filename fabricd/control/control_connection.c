@@ -1,5 +1,5 @@
-/* control_connection.c - what an op does with its connection: who is it, the answer, and an open file from
- * it. */
+/* control_connection.c - an operation's use of its connection: the caller's permissions, the answer, and an
+ * open file of the caller. */
 #include <event2/buffer.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ void connection_send(struct connection *connection, json_t *object)
         connection->closing = true;
         return;
     }
-    evbuffer_add(bufferevent_get_output(connection->bev), text, strlen(text)); /* which may have megabytes */
+    evbuffer_add(bufferevent_get_output(connection->bev), text, strlen(text)); /* may be megabytes */
     free(text);
     connection->used = clock_now(CLOCK_MONOTONIC);
     if (connection_unread(connection) > CONTROL_MAX_UNREAD)
@@ -92,7 +92,7 @@ void connection_progress(struct connection *connection, const char *text)
 
 void connection_bad_next(struct connection *connection)
 {
-    connection_fail(connection, PMIXFAB_ERR_SYNTAX, "control: next is of no answer to this question");
+    connection_fail(connection, PMIXFAB_ERR_SYNTAX, "control: next belongs to no answer to this request");
 }
 
 bool connection_next(struct connection *connection, json_t *request, const char **next)
@@ -141,7 +141,7 @@ bool connection_allowed(struct connection *connection, const char *op)
     if (callers_may_change(connection->control->callers, connection->uid))
         return true;
     connection_fail(connection, PMIXFAB_ERR_PERM,
-                    "%s: uid %u may not do that: it is for root, the daemon's user and the configured admins",
+                    "%s: uid %u may not do that: only root, the daemon's user and the configured admins may",
                     op, (unsigned)connection->uid);
     return false;
 }
@@ -151,7 +151,7 @@ bool connection_may_deliver(const struct connection *connection)
     return callers_may_deliver(connection->control->callers, connection->uid);
 }
 
-/* ---- an open file from the caller: the daemon may not be able to open it itself ---- */
+/* ---- an open file of the caller, since the daemon may not be able to open it itself ---- */
 
 struct receiving {
     struct connection *connection;
@@ -201,7 +201,7 @@ struct receiving *connection_receive(struct connection *connection, received_fn 
         connection_receive_end(receiving);
         return NULL;
     }
-    bufferevent_disable(connection->bev, EV_READ); /* which would throw the descriptor away */
+    bufferevent_disable(connection->bev, EV_READ); /* reading would discard the descriptor */
     connection_send(connection, json_pack("{s:b}", "descriptor", 1));
     return receiving;
 }

@@ -24,16 +24,16 @@ struct starter {
     struct starter *prev, *next; /* utlist */
     void *owner;
     pid_t pid;
-    uint64_t started; /* in the kernel's ticks since boot; 0: it cannot be seen */
-    int fd;           /* of the process, and of no later one with this number; -1: it is gone */
+    uint64_t started; /* in the kernel's ticks since boot; 0: not visible */
+    int fd;           /* pidfd, which stays with this process if its number is reused; -1: ended */
     struct watch *ended;
 };
 
 #define RESERVE 512 /* descriptors */
 
 /*
- * When it began: field 22 of /proc/PID/stat; what stands before the last ')' is its name. 0: not to be seen,
- * as another user's under ProtectProc=invisible.
+ * Return the start time: field 22 of /proc/PID/stat, after the process name, which ends with the last ')'. 0:
+ * not visible, as for another user's process under ProtectProc=invisible.
  */
 static uint64_t starter_began(pid_t pid)
 {
@@ -61,20 +61,20 @@ static int starter_error(int error)
 {
     switch (error) {
     case ESRCH:
-    case ENOENT: /* a thread has the number now; */
-    case EINVAL: /* likewise, of older kernels */
+    case ENOENT: /* the number belongs to a thread now; */
+    case EINVAL: /* the same, from older kernels */
         return PMIXFAB_ERR_NOTFOUND;
     case EMFILE:
     case ENFILE:
     case ENOMEM:
-        return PMIXFAB_ERR_BUSY; /* it may pass */
+        return PMIXFAB_ERR_BUSY; /* may be temporary */
     default:
         return PMIXFAB_ERR_UNSUPPORTED;
     }
 }
 
-/* Callers, the store and children need descriptors, too, so starters get no more than leaves so many. The
- * kernel gives the lowest number that is free. */
+/* Reserve descriptors for callers, the store and children: refuse a starter's descriptor above the limit
+ * minus the reserve. The kernel returns the lowest free number. */
 static bool leaves_reserve(int fd)
 {
     struct rlimit limit;
@@ -94,8 +94,8 @@ static void starter_free(struct starter *starter)
     free(starter);
 }
 
-/* Watch a process: `ended` is called when it ends, and may free it. PMIXFAB_ERR_NOTFOUND: there is none.
- * _UNSUPPORTED: the kernel cannot, or it is out of sight. _BUSY: no descriptor is left. _NOMEM. */
+/* Watch a process: `ended` is called when it ends, and may free it. PMIXFAB_ERR_NOTFOUND: no such process.
+ * _UNSUPPORTED: the kernel cannot watch it, or it is not visible. _BUSY: no descriptor is left. _NOMEM. */
 static int starter_new(struct event_base *base, pid_t pid, watch_fn ended, void *owner, struct starter **out,
                        struct fab_err *err)
 {
@@ -133,7 +133,7 @@ struct endpoints {
     const struct config *config;
     struct pool *pool;
     struct starter *starters; /* those with rows in the pool */
-    struct buckets changes;   /* of each user */
+    struct buckets changes;   /* by user */
 };
 
 /* ---- starters ---- */
@@ -148,7 +148,7 @@ static bool endpoints_has(const struct endpoints *endpoints, const struct store_
     return false;
 }
 
-/* All that it has. */
+/* Return a key that matches all endpoints of the starter. */
 static struct store_endpoints endpoints_all_of(const struct starter *starter)
 {
     return (struct store_endpoints){.pid = starter->pid, .started = starter->started};
@@ -168,7 +168,7 @@ static void endpoints_leave_idle(struct endpoints *endpoints, struct starter *st
         endpoints_leave(endpoints, starter);
 }
 
-/* It is gone: what it had is free. Where the store cannot say so now, it is tried again before the next
+/* Free the endpoints of a starter that has ended. If the store fails, this is repeated before the next
  * request. */
 static void endpoints_bury(struct endpoints *endpoints, struct starter *starter)
 {
@@ -176,10 +176,10 @@ static void endpoints_bury(struct endpoints *endpoints, struct starter *starter)
     const struct store_endpoints all = endpoints_all_of(starter);
     int rc = pool_give_back(endpoints->pool, &all, &err);
     if (rc == PMIXFAB_OK) {
-        log_debug("endpoints: process %d is gone: what its jobs had is free", (int)starter->pid);
+        log_debug("endpoints: process %d has ended: the endpoints of its jobs are freed", (int)starter->pid);
         endpoints_leave(endpoints, starter);
     } else {
-        log_warning("endpoints: process %d is gone, and its endpoints cannot be freed yet: %s",
+        log_warning("endpoints: process %d has ended, but its endpoints cannot be freed yet: %s",
                     (int)starter->pid, err.text);
     }
 }
@@ -217,11 +217,11 @@ static int endpoints_watch(struct endpoints *endpoints, pid_t pid, struct starte
     return rc;
 }
 
-/* ---- life ---- */
+/* ---- creation ---- */
 
 /*
- * Of the starter of a row that an earlier fabricd has handed out. Where it cannot be told whether the process
- * is the same, it is: who still uses a number must not lose it.
+ * Watch the starter of a row from an earlier fabricd. If its identity cannot be verified, it counts as the
+ * same process, so that no number in use is freed.
  */
 static int endpoints_recall(struct endpoints *endpoints, const struct store_endpoints *row,
                             struct fab_err *err)
@@ -255,7 +255,8 @@ static int endpoints_recall_all(struct endpoints *endpoints, struct fab_err *err
         const struct store_endpoints all = {.pid = row.pid, .started = row.started};
         if (rc == PMIXFAB_ERR_NOTFOUND)
             rc = pool_give_back(endpoints->pool, &all, err);
-        if (rc != PMIXFAB_OK) { /* nobody watches it: until an operator frees it, or the next start */
+        /* not watched: its endpoints stay until an operator frees them, or the next start */
+        if (rc != PMIXFAB_OK) {
             log_warning("%s", err->text);
             i++;
         }
@@ -309,11 +310,11 @@ int endpoints_admit(struct endpoints *endpoints, uid_t uid, struct fab_err *err)
     const int64_t now = clock_now(CLOCK_MONOTONIC) / 1000;
     if (!endpoints_is_bound(uid) || buckets_take(&endpoints->changes, &uid, sizeof(uid), now))
         return PMIXFAB_OK;
-    return fab_fail(err, PMIXFAB_ERR_BUSY, "endpoints: uid %u asks too often: try again in a moment",
+    return fab_fail(err, PMIXFAB_ERR_BUSY, "endpoints: too many requests of uid %u: try again in a moment",
                     (unsigned)uid);
 }
 
-/* The pools that are configured of these planes. */
+/* Find the configured pools of the requested planes. */
 static uint32_t endpoints_pools(const struct endpoints *endpoints, const struct endpoints_request *request,
                                 struct pool_range *ranges)
 {
@@ -328,7 +329,7 @@ static uint32_t endpoints_pools(const struct endpoints *endpoints, const struct 
     return n;
 }
 
-/* Has the job so many of each? */
+/* Return whether the job has so many of each plane. */
 static bool endpoints_same(const struct endpoints *endpoints, const struct store_endpoints *who,
                            const struct pool_range *ranges, uint32_t n, uint32_t count)
 {
@@ -359,12 +360,13 @@ static int endpoints_hand_out(struct endpoints *endpoints, const struct starter 
     if (endpoints_has(endpoints, &who))
         return endpoints_same(endpoints, &who, ranges, n, request->count)
                    ? PMIXFAB_OK
-                   : fab_fail(err, PMIXFAB_ERR_CONFLICT, "endpoints: job %s of process %d has others already",
-                              request->job, (int)request->pid);
+                   : fab_fail(err, PMIXFAB_ERR_CONFLICT,
+                              "endpoints: job %s of process %d has other endpoints already", request->job,
+                              (int)request->pid);
     if (endpoints_is_bound(request->uid) && has + wanted > endpoints->config->endpoints_quota)
         return fab_fail(err, PMIXFAB_ERR_RANGE,
-                        "endpoints: uid %u has %llu and wants %llu more: it may have %u (fabricd.conf(5), "
-                        "[endpoints] quota)",
+                        "endpoints: uid %u has %llu and requests %llu more: its quota is %u "
+                        "(fabricd.conf(5), [endpoints] quota)",
                         (unsigned)request->uid, (unsigned long long)has, (unsigned long long)wanted,
                         endpoints->config->endpoints_quota);
     return pool_take(endpoints->pool, &who, ranges, n, request->count, err);
@@ -384,7 +386,7 @@ int endpoints_take(struct endpoints *endpoints, const struct endpoints_request *
     if (rc != PMIXFAB_OK)
         return rc;
     rc = starter_is_gone(starter)
-             ? fab_fail(err, PMIXFAB_ERR_NOTFOUND, "endpoints: process %d is gone", (int)request->pid)
+             ? fab_fail(err, PMIXFAB_ERR_NOTFOUND, "endpoints: process %d has ended", (int)request->pid)
              : endpoints_hand_out(endpoints, starter, request, ranges, n, err);
     endpoints_leave_idle(endpoints, starter);
     return rc;
@@ -407,8 +409,8 @@ int endpoints_give_back(struct endpoints *endpoints, pid_t pid, uid_t uid, const
 {
     const struct store_endpoints *row = endpoints_find(endpoints, pid, uid, job);
     int rc = row != NULL ? PMIXFAB_OK
-                         : fab_fail(err, PMIXFAB_ERR_NOTFOUND, "endpoints: job %s of process %d has none",
-                                    job, (int)pid);
+                         : fab_fail(err, PMIXFAB_ERR_NOTFOUND,
+                                    "endpoints: job %s of process %d has no endpoints", job, (int)pid);
     for (; rc == PMIXFAB_OK && row != NULL; row = endpoints_find(endpoints, pid, uid, job)) {
         struct store_endpoints who = *row;
         who.job = job;

@@ -10,14 +10,14 @@
 
 struct pool {
     struct store *store;
-    struct store_endpoints *rows; /* by plane and number; the texts are theirs */
+    struct store_endpoints *rows; /* by plane and number; they own their texts */
     uint32_t n, room;
-    bool failed; /* out of memory while they were read */
+    bool failed; /* no memory while they were read */
     struct pool_last *lasts;
     uint32_t n_lasts, lasts_room;
 };
 
-/* The last number that was handed out of a plane. */
+/* The last number that was assigned in a plane. */
 struct pool_last {
     char *plane;
     uint32_t number;
@@ -65,7 +65,7 @@ bool pool_is_of(const struct store_endpoints *row, const struct store_endpoints 
            (who->job == NULL || (row->uid == who->uid && strcmp(row->job, who->job) == 0));
 }
 
-/* Those that are gone from the store. */
+/* Remove rows that the store has deleted. */
 static void pool_remove(struct pool *pool, const struct store_endpoints *who)
 {
     uint32_t kept = 0;
@@ -95,9 +95,9 @@ int pool_new(struct store *store, struct pool **out, struct fab_err *err)
     if (pool == NULL)
         return pool_nomem(err);
     pool->store = store;
-    /* Where the disk has no room now, those stay taken until the next start. */
+    /* If the disk is full, the old endpoints stay assigned until the next start. */
     if (store_endpoints_forget(store, boot_id(), err) != PMIXFAB_OK)
-        log_debug("endpoints of an earlier boot stay taken: %s", err->text);
+        log_debug("endpoints of an earlier boot stay assigned: %s", err->text);
     int rc = store_endpoints_load(store, pool_load_row, pool, err);
     if (rc == PMIXFAB_OK && pool->failed)
         rc = pool_nomem(err);
@@ -138,15 +138,15 @@ uint64_t pool_of_uid(const struct pool *pool, unsigned uid)
     return n;
 }
 
-/* ---- handing out ---- */
+/* ---- assignment ---- */
 
-/* What is about to be handed out. */
+/* The numbers that are about to be assigned. */
 struct pool_taking {
     struct store_endpoints *rows;
     uint32_t n, room;
 };
 
-/* Between two that are handed out, of what is still wanted. */
+/* Take the wanted numbers from a gap between two assigned ranges. */
 static bool pool_gap(struct pool_taking *taking, const struct store_endpoints *who, const char *plane,
                      uint64_t first, uint64_t last, uint32_t *wanted)
 {
@@ -165,7 +165,7 @@ static bool pool_gap(struct pool_taking *taking, const struct store_endpoints *w
     return true;
 }
 
-/* All gaps from `at` to `last`, as far as they are wanted. */
+/* Take the wanted numbers from all gaps between `at` and `last`. */
 static bool pool_gaps(const struct pool *pool, struct pool_taking *taking, const struct store_endpoints *who,
                       const char *plane, uint64_t at, uint64_t last, uint32_t *wanted)
 {
@@ -189,7 +189,7 @@ static struct pool_last *pool_last_of(const struct pool *pool, const char *plane
     return NULL;
 }
 
-/* Without memory for it the plane goes on behind the highest. */
+/* Without memory for this, the plane continues after its highest number. */
 static void pool_remember(struct pool *pool, const struct store_endpoints *row)
 {
     struct pool_last *last = pool_last_of(pool, row->plane);
@@ -223,7 +223,8 @@ static int pool_find(const struct pool *pool, const struct store_endpoints *who,
         return pool_nomem(err);
     return wanted == 0 ? PMIXFAB_OK
                        : fab_fail(err, PMIXFAB_ERR_RANGE,
-                                  "endpoints: plane %s has %u of %u left: see fabricctl endpoints",
+                                  "endpoints: plane %s has only %u of %u requested endpoints left: see "
+                                  "fabricctl endpoints",
                                   range->plane, count - wanted, count);
 }
 
@@ -240,7 +241,7 @@ int pool_take(struct pool *pool, const struct store_endpoints *who, const struct
         if (pool_insert(pool, &taking.rows[i])) {
             pool_remember(pool, &taking.rows[i]);
         } else {
-            (void)pool_give_back(pool, who, NULL); /* else until its end */
+            (void)pool_give_back(pool, who, NULL); /* if that fails, they stay until the end of the starter */
             rc = pool_nomem(err);
         }
     free(taking.rows);

@@ -1,18 +1,18 @@
 /*
- * compute.c - from a joined inventory to the snapshots of its planes: a pure function of it and of what the
- * planes were last. From there are the planes' numbers, the coordinates of what did not change, and the costs
- * that cannot have changed.
+ * compute.c - compute the snapshots of all planes from a joined inventory and the last snapshots of the
+ * planes: a pure function. The last snapshots provide the planes' numbers, the coordinates of unchanged
+ * devices, and costs that cannot have changed.
  *
- * A plane keeps its number as long as most of it is still there. Every port GUID and switch GUID of the known
- * planes' last snapshots votes for its plane; pairs are then matched by votes, most first. So after a split
- * the larger part keeps the number, and a part that was cut off before finds its old number again, because
- * retired planes vote as well (once the active ones had their choice).
+ * A plane keeps its number as long as most of it is still there. Each port GUID and switch GUID of the known
+ * planes' last snapshots votes for its plane; pairs are matched by votes, most first. So after a split the
+ * larger part keeps the number. A part that was cut off before gets its old number again, because retired
+ * planes vote as well, after the active ones.
  *
- * That is for InfiniBand. A plane that has its name from the configuration, or is that of the unattached
- * ports, is known again by its name, and its members have no vote: a port that is cabled today and was not
- * yesterday takes no plane with it.
+ * This holds for InfiniBand. A plane with a configured name, and that of the unattached ports, is recognised
+ * by its name, and its members have no vote: a port that is cabled today and was not yesterday does not move
+ * a plane.
  *
- * Names count from 0, as those of interfaces do, and numbers from 1: number 1 of an InfiniBand fabric is
+ * Names count from 0, like those of interfaces, and numbers from 1: number 1 of an InfiniBand fabric is
  * "ib0".
  */
 #include <stdio.h>
@@ -30,9 +30,9 @@
 #include "topo/snapshot/reader.h"
 #include "topo/snapshot/snapshot.h"
 
-#define UNATTACHED_PLANE "unattached" /* the plane of what has no cable */
+#define UNATTACHED_PLANE "unattached" /* the plane of ports without a cable */
 
-/* ---- Ethernet planes, as they are configured ------------------------------------------------------- */
+/* ---- configured Ethernet planes -------------------------------------------------------------------- */
 
 void ethernet_planes(const struct config *config, struct ethernet_planes *out)
 {
@@ -40,7 +40,7 @@ void ethernet_planes(const struct config *config, struct ethernet_planes *out)
     for (unsigned i = 0; i < config->ethernet.n; i++) {
         const char *item = config->ethernet.items[i], *equals = strchr(item, '=');
         if (equals == NULL || (size_t)(equals - item) >= sizeof(out->names[0]))
-            continue; /* config_set() lets none of these in */
+            continue; /* config_set() rejects these */
         memcpy(out->names[out->n], item, (size_t)(equals - item));
         out->names[out->n][equals - item] = '\0';
         out->planes[out->n] = (struct fab_ethernet_plane){.name = out->names[out->n], .cidr = equals + 1};
@@ -50,7 +50,7 @@ void ethernet_planes(const struct config *config, struct ethernet_planes *out)
 
 /* ---- vendors --------------------------------------------------------------------------------------- */
 
-/* Vendors by the IEEE number in node records; only those that made InfiniBand switches or HCAs. */
+/* Vendors by the IEEE number in node records; only vendors of InfiniBand switches or HCAs. */
 static const struct {
     uint32_t id;
     const char *name;
@@ -59,11 +59,11 @@ static const struct {
     {0x0005ad, "Cisco"},    {0x000677, "IBM"},    {0x005c4c, "Huawei"}, {0x000e80, "Intel"},
 };
 
-/* The vendor of most of a plane's switches; of its first device where it has none. */
+/* Return the vendor of most switches of a plane; without switches, of its first device. */
 static const char *plane_vendor(const struct fab_plane *plane)
 {
     const struct fab_inventory *inv = plane->inv;
-    uint32_t id = 0, votes = 0; /* majority by cancelling out, then the last candidate stands */
+    uint32_t id = 0, votes = 0; /* majority vote: other ids cancel out, and the last candidate stays */
     for (uint32_t i = 0; i < plane->n_switches; i++) {
         uint32_t one = inv->nodes[plane->switches[i].node].vendor_id;
         if (votes == 0)
@@ -84,7 +84,7 @@ static int by_offset(const void *a, const void *b)
     return FAB_ORDER(*x, *y);
 }
 
-/* What a port's host says of it and is believed, in the pool; FAB_NONE. */
+/* Return the accepted fact of a port's host, as its place in the pool; FAB_NONE. */
 static uint32_t chosen_fact(const struct fab_details *details, uint32_t port, enum fab_fact kind)
 {
     for (uint32_t f = details->n_ports > 0 ? details->first[port] : 0;
@@ -94,8 +94,8 @@ static uint32_t chosen_fact(const struct fab_details *details, uint32_t port, en
     return FAB_NONE;
 }
 
-/* The vendor of most devices of a plane; of two that have as many, the first by name. "unknown" where no host
- * says any. Equal texts stand once in the pool: they are counted by their place. */
+/* Find the vendor of most devices of a plane; of equals the first by name; "unknown" without facts. Equal
+ * texts have one place in the pool, so places are counted. */
 static int common_vendor(const struct fab_plane *plane, const struct fab_details *details, const char **out)
 {
     uint32_t n = 0, most = 0;
@@ -120,23 +120,23 @@ static int common_vendor(const struct fab_plane *plane, const struct fab_details
     return PMIXFAB_OK;
 }
 
-/* ---- planes of today and of before ----------------------------------------------------------------- */
+/* ---- planes, new and known ------------------------------------------------------------------------- */
 
-/* A plane that the store knows. */
+/* A plane of the store. */
 struct known_plane {
     const struct store_plane *row;
     struct pmixfab *fab; /* its last snapshot; NULL: this version cannot read it */
-    bool taken;          /* a plane of today is it */
+    bool taken;          /* matched with a new plane */
 };
 
 struct plane_now {
     struct fab_plane *plane;
     struct built_plane *out;
-    const struct fab_ethernet_plane *configured; /* as a plane of network interfaces; NULL: it is none */
-    const struct fab_subnet *view; /* what a file with several topologies says of it; NULL: it is of none */
+    const struct fab_ethernet_plane *configured; /* the configured plane of network interfaces; NULL: none */
+    const struct fab_subnet *view;               /* the topology of a file with several ones; NULL: none */
     uint64_t prefix;
-    const struct known_plane *before; /* that it is; NULL: it is new, or has no number yet */
-    bool fixed;                       /* its name does not come of its number */
+    const struct known_plane *before; /* the matching known plane; NULL: it is new, or not matched yet */
+    bool fixed;                       /* its name does not depend on its number */
     bool numbered, is_rail;
 };
 
@@ -150,7 +150,7 @@ struct computing {
     uint32_t n, n_known;
 };
 
-/* Open what the planes were last. */
+/* Open the last snapshots of the planes. */
 static void open_known(struct computing *c, const struct store_plane *rows)
 {
     for (uint32_t k = 0; k < c->n_known; k++) {
@@ -191,9 +191,9 @@ static const char *given_name(const struct plane_now *now)
 }
 
 /*
- * Names that do not come of numbers. A configured plane, or a topology of a file, whose switches do not all
- * reach each other is several planes: the largest, which comes first, has the name, the others have it with a
- * number.
+ * Set the names that do not depend on numbers. A configured plane, or a topology of a file, is several planes
+ * if its switches do not all reach each other: the largest, which comes first, has the name, the others have
+ * it with a number.
  */
 static void name_planes(struct computing *c)
 {
@@ -221,7 +221,7 @@ static void take_known_number(struct plane_now *now, struct known_plane *known)
     snprintf(now->out->name, sizeof(now->out->name), "%s", known->row->name);
 }
 
-/* Planes that go by their names, an active one before a retired one. */
+/* Match planes by name, active ones before retired ones. */
 static void number_by_name(struct computing *c)
 {
     for (uint32_t i = 0; i < c->n; i++)
@@ -232,8 +232,8 @@ static void number_by_name(struct computing *c)
                     take_known_number(&c->now[i], &c->known[k]);
 }
 
-/* The GUIDs of the known planes, each with its plane. Those that go by their names, as their last snapshots
- * say where they can be read, have none. free() them. */
+/* Collect the GUIDs of the known planes, each with its plane. Planes that are matched by name, as far as
+ * their last snapshots are readable, are skipped. free() the result. */
 static struct fab_key *collect_members(const struct computing *c, uint32_t *n)
 {
     struct pmixfab_plane info;
@@ -268,7 +268,7 @@ static void add_votes(const struct fab_key *members, uint32_t n, uint64_t guid, 
         votes[members[at].index]++;
 }
 
-/* A plane of today and a known one that share something. */
+/* A new plane and a known one with common members. */
 struct match {
     uint32_t plane, known, votes;
     bool retired;
@@ -282,7 +282,7 @@ static int compare_matches(const void *a, const void *b)
            ?: FAB_ORDER(x->plane, y->plane) ?: FAB_ORDER(x->known, y->known);
 }
 
-/* Of the planes that go by their members, each takes the number of the known one that it shares most with. */
+/* Give each plane that is matched by members the number of the known plane with most common members. */
 static int number_by_votes(struct computing *c)
 {
     uint32_t n_members;
@@ -318,7 +318,7 @@ cleanup:
     return rc;
 }
 
-/* By its number; where a file calls another plane so, with more behind it. */
+/* Name the plane by its number; add a suffix if a file has another plane of this name. */
 static void name_by_number(const struct computing *c, struct built_plane *out)
 {
     const uint32_t number = out->index - STORE_FIRST_PLANE;
@@ -331,9 +331,9 @@ static void name_by_number(const struct computing *c, struct built_plane *out)
 }
 
 /*
- * Those that matched nothing. A plane that was served until now but whose snapshot cannot be read (it is of
- * another version of fabricd) could not vote: planes come largest first, and so did its numbers, so they are
- * given in that order. After that come numbers that nobody had before.
+ * Number the planes without a match. A served plane whose snapshot cannot be read (from another version of
+ * fabricd) could not vote. Planes come largest first, and its numbers were assigned so, too: assign these in
+ * that order. Then assign numbers that no plane had before.
  */
 static void number_remaining(struct computing *c)
 {
@@ -348,7 +348,8 @@ static void number_remaining(struct computing *c)
         if (i < c->n)
             take_known_number(&c->now[i], &c->known[k]);
     }
-    for (int fixed = 0; fixed < 2; fixed++) /* so that "ib0" is there beside larger ones with names */
+    /* so that there is an "ib0" beside larger planes with fixed names */
+    for (int fixed = 0; fixed < 2; fixed++)
         for (i = 0; i < c->n; i++) {
             struct plane_now *now = &c->now[i];
             if (now->numbered || now->fixed != (fixed == 1))
@@ -360,15 +361,17 @@ static void number_remaining(struct computing *c)
         }
 }
 
-/* ---- planes that are one rail each ----------------------------------------------------------------- */
+/* ---- planes that are rails ------------------------------------------------------------------------- */
 
 /*
- * Where rails are wired apart, each is a plane: planes that serve the same hosts. Two do where more than half
- * of the hosts of each, and at least two, are in the other one.
+ * Find planes that are rails: with separate rails, each is a plane of its own, and these planes serve the
+ * same hosts. Two planes do so if more than half of the hosts of each, and at least two, are in the other
+ * one.
  */
-#define MOST_PLANES 64 /* a fabric in more parts than that is not wired by rails, it is broken */
+#define MOST_PLANES 64 /* a fabric in more parts is broken, not wired by rails */
 
-/* The hosts that have names, by these; the index is that of their plane. hosts[p]: how many. */
+/* Collect the named hosts, sorted by name, with the index of their plane. hosts[p]: number of hosts of the
+ * plane. */
 static uint32_t rail_sort_hosts(const struct fab_planes *planes, struct fab_key *keys, uint32_t room,
                                 uint32_t *hosts)
 {
@@ -388,7 +391,7 @@ static uint32_t rail_sort_hosts(const struct fab_planes *planes, struct fab_key 
     return n;
 }
 
-/* Two topologies of one file show the same hosts' cables twice. */
+/* Two topologies of one file have the same hosts' cables twice. */
 static bool rail_are_views(const struct fab_plane *p, const struct fab_plane *q)
 {
     const uint64_t a = p->n_switches > 0 ? p->inv->nodes[p->switches[0].node].guid : 0;
@@ -455,7 +458,7 @@ static int build_plane(const struct computing *c, struct plane_now *now, bool is
     else if (meta.vendor == NULL)
         meta.vendor = plane_vendor(plane);
     rc = rc ?: fab_costs_compute(plane, 0, &costs) ?: fab_geometry_settle(plane, before, &geometry);
-    /* A plane that is a rail, and has none inside, is the one of its number. */
+    /* A plane that is a rail, and has no rails inside, is the rail of its number. */
     if (rc == PMIXFAB_OK && now->is_rail && geometry.units.n == 0 && now->out->index > 0)
         for (uint32_t s = 0; s < plane->n_switches; s++)
             if (plane->switches[s].n_devices > 0)
@@ -471,9 +474,9 @@ static int build_plane(const struct computing *c, struct plane_now *now, bool is
     return rc;
 }
 
-/* Which of the planes is the default: the configured one, else that of the file, else the one that is it
- * already, else the first (planes come largest first) with a network. One without a switch stays the default
- * only where no other plane has any. */
+/* Return the default plane: the configured one, else that of the file, else the present default, else the
+ * first plane (the largest) with a network. A plane without a switch stays the default only if no other plane
+ * has one. */
 static uint32_t default_of(const struct computing *c)
 {
     const char *configured = c->config->default_plane;
@@ -495,8 +498,8 @@ static uint32_t default_of(const struct computing *c)
     return 0;
 }
 
-/* Mark the devices that the patterns (NULL: none are marked) have by their name, with or without a port, by
- * their network interface, or by their leaf. Returns how many. */
+/* Mark the devices that match the patterns by their name, with or without a port, by their network interface,
+ * or by their leaf. patterns NULL: mark none. Returns the number of marked devices. */
 static uint32_t mark_compute_devices(struct fab_plane *plane, const struct fab_details *details,
                                      const char *patterns)
 {
@@ -544,7 +547,7 @@ int compute_planes(const struct fab_joined *joined, const struct config *config,
         n_compute += mark_compute_devices(c.now[i].plane, c.details, config->compute);
     }
     if (config->compute != NULL && n_compute == 0)
-        log_warning("[fabric] compute = %s: no device, port, interface or leaf is called so; jobs use all "
+        log_warning("[fabric] compute = %s: no device, port, interface or leaf has such a name; jobs use all "
                     "devices (fabricctl devices lists their names)",
                     config->compute);
     name_planes(&c);
@@ -558,7 +561,7 @@ int compute_planes(const struct fab_joined *joined, const struct config *config,
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < c.n; i++) {
         rc = build_plane(&c, &c.now[i], i == first);
         if (rc != PMIXFAB_OK)
-            fab_fail(err, rc, "plane %s cannot be computed: %s", out->planes[i].name, pmixfab_strerror(rc));
+            fab_fail(err, rc, "cannot compute plane %s: %s", out->planes[i].name, pmixfab_strerror(rc));
     }
 cleanup:
     close_known(&c);

@@ -1,10 +1,10 @@
 /*
- * counter_rounds.c - when counters are read, by one child at a time: of links that changed, at once and again
- * and again for an hour; of those that are asked for; and in slow rounds of all cabled ports, so that a cable
- * that collects errors is found although its link never changed.
+ * counter_rounds.c - the schedule of reading counters, with one child at a time: of links that changed, at
+ * once and repeatedly for an hour; of ports on request; and in slow rounds of all cabled ports, to find a
+ * cable with errors whose link never changed.
  *
- * A slow round reads one batch after the other, in the order of GUIDs, with a pause behind each. A batch that
- * fails is left out.
+ * A slow round reads one batch after the other, in the order of GUIDs, with a pause after each. A batch that
+ * fails is skipped.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,15 +18,15 @@
 
 #define SECOND      INT64_C(1000000)
 #define FIRST_ROUND 90 /* seconds after the start */
-#define BATCH_PAUSE 4  /* seconds; so many times [check] counters_rate ports are read at once */
+#define BATCH_PAUSE 4  /* seconds; this times [check] counters_rate is the size of a batch */
 
 struct counter_job {
     struct counter_job *prev, *next;
     struct probe_reading *list;
     uint32_t n;
-    counters_read_fn done; /* NULL: nobody waits */
+    counters_read_fn done; /* NULL: no caller waits */
     void *cbdata;
-    bool keep; /* a batch of the rounds of all ports */
+    bool keep; /* a batch of a round over all ports */
 };
 
 static void counters_next(struct scheduler *d);
@@ -60,7 +60,7 @@ static void counters_on_done(int code, const struct fab_err *err, const struct p
     counters_next(d);
 }
 
-/* The first job, where none is under way. */
+/* Start the first job, if none runs. */
 static void counters_next(struct scheduler *d)
 {
     while (d->counters == NULL && d->counter_jobs != NULL) {
@@ -68,7 +68,7 @@ static void counters_next(struct scheduler *d)
         struct fab_err err = {""};
         size_t size;
         const void *parts = monitoring_inventory(d, &size);
-        int rc = parts == NULL ? fab_fail(&err, PMIXFAB_ERR_NOTFOUND, "counters: nothing was swept yet")
+        int rc = parts == NULL ? fab_fail(&err, PMIXFAB_ERR_NOTFOUND, "counters: no sweep has succeeded yet")
                                : counters_start(d->base, d->config, job->list, job->n, parts, size,
                                                 counters_on_done, d, &d->counters, &err);
         if (rc != PMIXFAB_OK)
@@ -76,7 +76,7 @@ static void counters_next(struct scheduler *d)
     }
 }
 
-/* A job behind the others, that reads n ports: its list is to be filled in. NULL: no memory. */
+/* Append a job that reads n ports; the caller fills its list. NULL: no memory. */
 static struct counter_job *queue_job(struct scheduler *d, uint32_t n, counters_read_fn done, void *cbdata)
 {
     struct counter_job *job = calloc(1, sizeof(*job));
@@ -106,17 +106,17 @@ int scheduler_read_counters(struct scheduler *d, const struct publish_ports *por
     const int64_t now = clock_now(CLOCK_REALTIME);
     if (!counters_can(d->config))
         return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED,
-                        "counters: no probe that is configured can read any: ibnetdisc can");
+                        "counters: no configured probe can read counters: configure ibnetdisc");
     int rc = PMIXFAB_OK;
     counter_watch_expire(&d->counter_watch, now);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < ports->n; i++)
         rc = counter_watch_add(&d->counter_watch, ports->ports[i].guid, ports->ports[i].num, false, now);
     if (rc == PMIXFAB_ERR_RANGE)
-        return fab_fail(err, rc, "counters: the ports of an hour are too many: try again later");
+        return fab_fail(err, rc, "counters: too many ports were read within an hour: try again later");
     *out = rc == PMIXFAB_OK ? queue_ports(d, ports, done, cbdata) : NULL;
     if (*out == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "counters: out of memory");
-    timer_after(d->counter_timer, 0); /* from the loop, so that the caller has its job first */
+    timer_after(d->counter_timer, 0); /* from the loop, so that the caller gets its job first */
     return PMIXFAB_OK;
 }
 
@@ -136,7 +136,7 @@ const struct counter_watch *scheduler_all_counters(const struct scheduler *d, ui
     return &d->all_counters.watch;
 }
 
-/* Read all that are looked at; in a while again. */
+/* Read all watched ports, and set the timer again. */
 static void counters_on_timer(void *arg)
 {
     struct scheduler *d = arg;

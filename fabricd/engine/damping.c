@@ -1,16 +1,16 @@
 /*
- * damping.c - which cables and switches come and go too often, and are taken as down until they are quiet.
+ * damping.c - damping of cables and switches that flap: they count as down until they are quiet.
  *
- * One that changes (comes, or goes) `count` times within `window` is suppressed for `down`. Each change while
- * it is suppressed begins that anew and doubles it, up to `down_max`. When the time is over it is released.
- * If it flaps again, it is suppressed for twice as long as the last time; but for each `window` that it was
- * quiet after its release, that is halved, down to `down`.
+ * A cable or switch that changes (comes, or goes) `count` times within `window` is suppressed for `down`.
+ * Each change while it is suppressed starts that time again and doubles it, up to `down_max`. When the time
+ * is over, it is released. If it flaps again, it is suppressed for twice as long as the last time; but each
+ * quiet `window` after its release halves that time, down to `down`.
  *
- * What counts as a change from one sweep to the next: a cable counts by itself. A switch that goes altogether
- * (it had two cables or more, and has none), or comes so, is one change of the switch, and none of its
- * cables: they went because of it. Nor is it counted when such a cable comes back later than the switch, or
- * went before it, within the window. Where all that it was cabled to goes or comes as well, it is not counted
- * either: it was only behind what did. What an operator has announced is not counted at all.
+ * Rules for counting changes between two sweeps: a cable counts by itself. A switch that disappears as a
+ * whole (it had two cables or more, and has none), or appears so, is one change of the switch and none of its
+ * cables, since they changed because of it. So such a cable is not counted either when it returns later than
+ * the switch, or went before it, within the window. If all its neighbours disappear or appear as well, the
+ * switch is not counted: it was only behind them. Announced swaps are not counted at all.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,7 @@ void damping_free(struct damping *damping)
     free(damping);
 }
 
-/* ---- what is remembered ---------------------------------------------------------------------------- */
+/* ---- remembered entries ---------------------------------------------------------------------------- */
 
 static int compare_cable_ends(struct damping_end a, struct damping_end b)
 {
@@ -89,7 +89,7 @@ bool damping_is_switch(const struct damping_key *key)
     return key->end.port == 0 && key->far.guid == 0;
 }
 
-/* Where it stands, or would. */
+/* Return the position of the entry, or where to insert it. */
 static uint32_t position_of(const struct damping *damping, const struct damping_key *key, bool *found)
 {
     uint32_t at = FAB_LOWER_BOUND(0, damping->n, i, damping_compare(&damping->entries[i]->key, key) < 0);
@@ -141,7 +141,7 @@ static void forget_old_changes(const struct damping *damping, struct damped *dam
         damped->went = 0;
 }
 
-/* For how long it would be suppressed now. */
+/* Return the time for which it would be suppressed now. */
 static int64_t next_period(const struct damping *damping, const struct damped *damped)
 {
     const int64_t down = damping->limits.down * SECOND, most = damping->limits.down_max * SECOND;
@@ -155,7 +155,7 @@ static int64_t next_period(const struct damping *damping, const struct damped *d
     return period < down ? down : period > most ? most : period;
 }
 
-/* Is its time over? */
+/* Release the entry if its time is over. */
 static bool release_due(const struct damping *damping, struct damped *damped)
 {
     if (!damped->suppressed || damping->now < damped->until)
@@ -230,15 +230,15 @@ bool damping_change(struct damping *damping, const struct damping_key *key, bool
     return true;
 }
 
-/* What it does within the window from now on is another one's doing. */
+/* Do not count its next change within the window: that has another cause. */
 static void excuse(const struct damping *damping, struct damped *damped)
 {
     damped->excused = damping->now + window_of(damping);
     damped->went = 0;
 }
 
-/* A switch is gone altogether: the cables that went before it, within the window, went because of that. What
- * they have done to be suppressed already stands. */
+/* A switch has disappeared: do not count the cables that went before it within the window, since that was its
+ * effect. Suppressions that they caused stay. */
 static void ignore_cables_of(struct damping *damping, uint64_t guid)
 {
     for (uint32_t i = 0; i < damping->n; i++) {
@@ -337,7 +337,7 @@ uint32_t damping_remembered(const struct damping *damping)
     return damping->n;
 }
 
-/* ---- from one sweep to the next -------------------------------------------------------------------- */
+/* ---- comparison of two sweeps ---------------------------------------------------------------------- */
 
 /* A cable that came or went. */
 struct transition {
@@ -348,9 +348,9 @@ struct transition {
 /* A node with such a cable. */
 struct concerned {
     uint64_t guid;
-    uint32_t before, after; /* cables */
+    uint32_t before, after; /* numbers of cables */
     bool is_switch;
-    bool itself; /* one of these cables led to something that is there before and after */
+    bool itself; /* a changed cable led to a node that is there before and after */
 };
 
 struct counting {
@@ -390,14 +390,14 @@ static int compare_nodes(const void *a, const void *b)
     return FAB_ORDER(x->guid, y->guid);
 }
 
-/* Asked for both ends of all cables: no bsearch(), which would take several times as long. */
+/* Called for both ends of all cables: bsearch() would take several times as long. */
 static struct concerned *find_node(const struct counting *c, uint64_t guid)
 {
     uint32_t at = FAB_LOWER_BOUND(0, c->n_nodes, i, c->nodes[i].guid < guid);
     return at < c->n_nodes && c->nodes[at].guid == guid ? &c->nodes[at] : NULL;
 }
 
-/* How many cables they had; and from what came and went, how many they have. */
+/* Count the nodes' cables before; with the changes follows how many they have now. */
 static void count_cables(const struct counting *c, const struct sweep_links *before)
 {
     for (uint32_t i = 0; i < before->n; i++) {
@@ -456,7 +456,7 @@ static void count_change(const struct counting *c, const struct damping_key *key
         c->calls->on_suppressed(key, c->calls->cbdata);
 }
 
-/* Because of its switch, or by an operator's hand. */
+/* Return whether the change has another cause: its switch, or an announced swap. */
 static bool goes_along(const struct counting *c, const struct damping_key *key)
 {
     const struct concerned *ends[2] = {find_node(c, key->end.guid), find_node(c, key->far.guid)};
@@ -467,7 +467,7 @@ static bool goes_along(const struct counting *c, const struct damping_key *key)
            c->calls->is_planned(key->far.guid, c->calls->cbdata);
 }
 
-/* Switches first, then the cables that went, then those that came. */
+/* Count switches first, then cables that went, then cables that came. */
 static void count_all(const struct counting *c)
 {
     for (uint32_t i = 0; i < c->n_nodes; i++) {
@@ -485,7 +485,7 @@ static void count_all(const struct counting *c)
                 continue;
             const bool along = goes_along(c, key);
             struct damped *damped = along ? find_or_add(c->damping, key) : NULL;
-            if (damped != NULL) /* nor is it counted that it comes back within the window */
+            if (damped != NULL) /* nor is its return within the window counted */
                 excuse(c->damping, damped);
             if (!along || came == 1)
                 count_change(c, key, came == 1);

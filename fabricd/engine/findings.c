@@ -1,4 +1,4 @@
-/* findings.c - the memory of what looks wrong: one look after the other, the store, the log, JSON. */
+/* findings.c - the memory of findings: checks, the store, the log, JSON. */
 #include "fabricd/engine/findings.h"
 
 #include <ctype.h>
@@ -15,22 +15,22 @@
 #include "topo/base/search.h"
 
 #define AGAIN  (60 * INT64_C(1000000)) /* until the store is tried again */
-#define LOGGED 20                      /* findings of one look and severity: a storm does not fill the log */
+#define LOGGED 20 /* logged findings of one check and severity: a storm must not fill the log */
 
 struct findings {
     const struct config *config;
     struct store *store;
     struct finding **all;   /* by id */
-    struct finding **there; /* of them those that are there, in order */
+    struct finding **there; /* the present ones, in order */
     uint32_t n, n_there, room;
-    bool failed;                   /* out of memory while it was read */
-    struct store_finding *dropped; /* that the store may still have; only their ids */
+    bool failed;                   /* no memory while it was read */
+    struct store_finding *dropped; /* removed, but perhaps still in the store; only their ids */
     uint32_t n_dropped, cap_dropped;
     json_t *news;
-    uint32_t told[FAB_SEVERITY_ERROR + 1]; /* of this look, by severity */
+    uint32_t told[FAB_SEVERITY_ERROR + 1]; /* in this check, by severity */
     bool tell;
-    bool changed; /* the last look told something */
-    bool unsaved; /* the store did not take the last look: told */
+    bool changed; /* the last check reported an event */
+    bool unsaved; /* the store did not take the last check, and that was logged */
 };
 
 /* ---- one finding, and all of them from and into the store ------------------------------------------ */
@@ -41,7 +41,7 @@ static enum fab_check_kind kind_of(const char *name, size_t len)
     while (kind < FAB_CHECK_KINDS && (strncmp(fab_check_name((enum fab_check_kind)kind), name, len) != 0 ||
                                       fab_check_name((enum fab_check_kind)kind)[len] != '\0'))
         kind++;
-    return (enum fab_check_kind)kind; /* FAB_CHECK_KINDS: there is none of this name */
+    return (enum fab_check_kind)kind; /* FAB_CHECK_KINDS: no such kind */
 }
 
 /* NULL: no memory. */
@@ -70,7 +70,7 @@ static void finding_free(struct finding *finding)
     free(finding);
 }
 
-/* One of a kind that there is no more is forgotten: it cannot be found. */
+/* Skip a row of a kind that does not exist any more: it cannot be found again. */
 static int findings_load_row(const struct store_finding *row, void *cbdata)
 {
     struct findings *findings = cbdata;
@@ -142,7 +142,7 @@ void findings_free(struct findings *findings)
 
 /* ---- as JSON --------------------------------------------------------------------------------------- */
 
-/* What all of a kind say; there may be thousands of them. Never given back. */
+/* Add the texts that all findings of a kind share; there may be thousands of findings. Never freed. */
 static void findings_put_kind(json_t *object, enum fab_check_kind kind)
 {
     static const char *const keys[] = {"severity", "kind", "hint"};
@@ -156,7 +156,7 @@ static void findings_put_kind(json_t *object, enum fab_check_kind kind)
         json_object_set_nocheck(object, keys[i], words[kind][i]);
 }
 
-/* The nodes and ports that it is about, so that a program need not read names. */
+/* Return the nodes and ports of the finding, so that programs need not parse names. */
 static json_t *findings_ends(const struct finding *finding)
 {
     json_t *ends = json_array();
@@ -203,10 +203,10 @@ static const struct {
     const char *name, *words;
 } findings_events[] = {
     [FINDING_CAME] = {"came", ""},
-    [FINDING_AGAIN] = {"again", "came again, and is told once more when it has been gone for an hour: "},
+    [FINDING_AGAIN] = {"again", "came again, not reported again before it has been gone for an hour: "},
     [FINDING_GONE] = {"gone", "gone: "},
     [FINDING_CHANGED] = {"changed", "changed: "},
-    [FINDING_UNACKED] = {"unacked", "the acknowledgement is over: "},
+    [FINDING_UNACKED] = {"unacked", "the acknowledgement has ended: "},
 };
 
 static void findings_log(const struct finding *finding, enum finding_event event)
@@ -221,7 +221,7 @@ static void findings_log(const struct finding *finding, enum finding_event event
              finding->row.place, finding->what[0] != '\0' ? ": " : "", finding->what);
 }
 
-/* To the log, and kept for the hook. */
+/* Log an event, and store it for the hook. */
 static void findings_tell(struct findings *findings, const struct finding *finding, enum finding_event event)
 {
     findings->changed = true;
@@ -236,7 +236,7 @@ static void findings_tell(struct findings *findings, const struct finding *findi
     json_array_append_new(findings->news, told);
 }
 
-/* The look is over. */
+/* Note the end of a check. */
 static void findings_told(struct findings *findings)
 {
     uint32_t more = 0;
@@ -245,7 +245,7 @@ static void findings_told(struct findings *findings)
         findings->told[i] = 0;
     }
     if (more > 0)
-        log_warning("findings: %u more came or went: fabricctl check", (unsigned)more);
+        log_warning("findings: %u more came or went: see fabricctl check", (unsigned)more);
 }
 
 bool findings_changed(const struct findings *findings)
@@ -260,9 +260,9 @@ json_t *findings_news(struct findings *findings)
     return news;
 }
 
-/* ---- a look ---------------------------------------------------------------------------------------- */
+/* ---- a check --------------------------------------------------------------------------------------- */
 
-/* A look on its way: all that is found now, and all that will be remembered. */
+/* A check in progress: its findings, and the new list of remembered ones. */
 struct looking {
     struct findings *findings;
     int64_t now;
@@ -311,7 +311,7 @@ static void look_behind(const struct fab_finding *found, char text[LOOK_BEHIND])
                  found->hcas_of_host, found->hcas_of_host == 1 ? "" : "s");
 }
 
-/* As the finding is now: its texts. False: no memory. */
+/* Update the texts of a finding. False: no memory. */
 static bool look_describe(struct finding *finding, const struct fab_finding *found)
 {
     const size_t len = strlen(found->what);
@@ -338,7 +338,7 @@ static bool look_describe(struct finding *finding, const struct fab_finding *fou
     return true;
 }
 
-/* What does not become active is graver after a while. */
+/* Return the kind: an inactive port is a graver finding after a while. */
 static enum fab_check_kind look_kind(const struct looking *look, const struct finding *finding,
                                      const struct fab_finding *found)
 {
@@ -361,7 +361,7 @@ static void look_unack(struct looking *look, struct finding *finding, bool chang
         findings_tell(look->findings, finding, FINDING_UNACKED);
 }
 
-/* It was known, and is there. */
+/* Process a known finding that is present. */
 static void look_again(struct looking *look, struct finding *finding, const struct fab_finding *found)
 {
     struct store_finding *row = &finding->row;
@@ -372,10 +372,10 @@ static void look_again(struct looking *look, struct finding *finding, const stru
         row->comings += row->comings < UINT32_MAX;
     }
     const enum fab_check_kind kind = look_kind(look, finding, found);
-    /* What is lost after it was missing is what the operator knows of. */
+    /* A device that is lost after it was missing is no news to the operator. */
     const bool worse = row->state != found->state || (kind != finding->kind && kind != FAB_CHECK_LOST);
     const bool changed = worse || kind != finding->kind;
-    const bool stays = finding->cause != 0 && found->cause == 0; /* when what it hung on is gone */
+    const bool stays = finding->cause != 0 && found->cause == 0; /* the finding that caused it is gone */
     finding->cause = found->cause;
     finding->unsaved |= back || changed;
     finding->kind = kind;
@@ -388,7 +388,7 @@ static void look_again(struct looking *look, struct finding *finding, const stru
         findings_tell(look->findings, finding, FINDING_CHANGED);
 }
 
-/* Without memory it is not known. */
+/* Add a new finding. Without memory it is dropped. */
 static void look_first(struct looking *look, const struct fab_finding *found)
 {
     struct finding *finding = finding_new(found->kind, &(struct store_finding){.id = found->id,
@@ -407,7 +407,7 @@ static void look_first(struct looking *look, const struct fab_finding *found)
     findings_tell(look->findings, finding, FINDING_CAME);
 }
 
-/* It is not there; false: it has been away for long enough to be forgotten. */
+/* Process a known finding that is absent. False: it was absent long enough to be forgotten. */
 static bool look_gone(struct looking *look, struct finding *finding)
 {
     struct findings *findings = look->findings;
@@ -430,7 +430,7 @@ static bool look_gone(struct looking *look, struct finding *finding)
     return false;
 }
 
-/* Both lists are by id. What is found twice counts once. */
+/* Compare both lists, which are in the order of ids. Duplicates count once. */
 static void look_merge(struct looking *look)
 {
     struct findings *findings = look->findings;
@@ -455,7 +455,7 @@ static void look_merge(struct looking *look)
     }
 }
 
-/* Those that are there, in order. To see that they are as before is much less work than to sort them. */
+/* Sort the present findings. A check whether the order is unchanged is much cheaper than sorting. */
 static void look_sort(struct findings *findings, struct finding **there)
 {
     uint32_t n = 0;
@@ -515,7 +515,7 @@ int findings_look(struct findings *findings, const struct fab_findings *const *l
     return PMIXFAB_OK;
 }
 
-/* ---- questions ------------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------------- */
 
 int64_t findings_wait(const struct findings *findings, int64_t now)
 {
@@ -561,7 +561,7 @@ bool findings_behind(const struct findings *findings, const char *place, uint32_
     return true;
 }
 
-/* What hangs on another finding is known when that is. */
+/* Return the finding that caused this one, or itself: it is acknowledged with its cause. */
 static const struct finding *findings_cause(const struct findings *findings, const struct finding *finding)
 {
     const uint64_t id = finding->cause;
@@ -601,9 +601,9 @@ json_t *findings_summary(const struct findings *findings)
                      "folded", folded, "worst", worst != NULL ? findings_json(worst) : json_null());
 }
 
-/* ---- what the operator knows of -------------------------------------------------------------------- */
+/* ---- acknowledgements ------------------------------------------------------------------------------ */
 
-/* Is this name in the text, as a word of its own? */
+/* Return whether the text has this name as a separate word. */
 static bool ack_mentions(const char *text, const char *name)
 {
     const size_t len = strlen(name);
@@ -624,7 +624,7 @@ static bool ack_is_about(const struct finding *finding, const char *which)
            ack_mentions(finding->row.place, which);
 }
 
-/* Those of one call, and how they were. */
+/* The findings of one call, and their previous state. */
 struct ack_page {
     uint32_t n;
     struct finding *chosen[FINDINGS_ACKS];
@@ -657,14 +657,13 @@ int findings_ack(struct findings *findings, const struct findings_ack *ack, int6
         return fab_fail(err, PMIXFAB_ERR_RANGE, "ack: give a time from 1 second to %d days",
                         FINDINGS_MAX_ACK / 86400);
     if (ack->which[0] == '\0')
-        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "ack: say which finding");
+        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "ack: name a finding");
     struct ack_page *page = ack_put_page(findings, ack, now, at);
     if (page == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "ack: out of memory");
-    int rc = page->n == 0 && first
-                 ? fab_fail(err, PMIXFAB_ERR_NOTFOUND,
-                            "ack: no finding %s: `fabricctl check` shows those that there are", ack->which)
-                 : findings_save(findings, err);
+    int rc = page->n == 0 && first ? fab_fail(err, PMIXFAB_ERR_NOTFOUND,
+                                              "ack: no finding %s: `fabricctl check` lists them", ack->which)
+                                   : findings_save(findings, err);
     for (uint32_t i = 0; i < page->n; i++) {
         if (rc == PMIXFAB_OK)
             json_array_append_new(list, findings_json(page->chosen[i]));

@@ -1,5 +1,5 @@
-/* flapping.c - what comes and goes: of a sweep it is counted (damping.c), and cut while it is suppressed; of
- * hosts that claim one HCA it is counted, too. */
+/* flapping.c - flapping: count the changes between sweeps (damping.c), and cut suppressed cables out of a
+ * sweep; count the claims of several hosts to one HCA, too. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static bool at_switch(const struct fab_inventory *inv, uint32_t port)
     return inv->nodes[inv->ports[port].node].kind == FAB_SWITCH;
 }
 
-/* Is it the lower end of a cable that is up, and at a switch with either end? */
+/* Return whether this port is the lower end of a cable that is up and has at least one end at a switch. */
 static bool is_up(const struct fab_inventory *inv, uint32_t p)
 {
     const struct fab_port *port = &inv->ports[p];
@@ -76,7 +76,7 @@ struct counted_sweep {
     struct moment now;
 };
 
-/* As it is called in the sweep, or was in what is published. */
+/* Return whether a swap is announced, by the name in the sweep or in the published inventory. */
 static bool flap_is_planned(uint64_t guid, void *cbdata)
 {
     const struct counted_sweep *counted = cbdata;
@@ -94,7 +94,7 @@ static bool flap_is_planned(uint64_t guid, void *cbdata)
     return false;
 }
 
-/* It is suppressed from now on: the change that the next generation tells. Without memory it is not told. */
+/* Report a new suppression as a change of the next generation. Without memory it is not reported. */
 static void note_suppressed(const struct damping_key *key, void *cbdata)
 {
     const struct counted_sweep *counted = cbdata;
@@ -111,14 +111,14 @@ static void note_suppressed(const struct damping_key *key, void *cbdata)
     snprintf(down, sizeof(down), "suppressed for at least %lld s",
              (long long)(damped->until - counted->now.running) / 1000000);
     snprintf(why, sizeof(why),
-             "the %s came and went so often; while it is suppressed its changes are not told", kind);
+             "the %s came and went too often; while it is suppressed, its changes are not reported", kind);
     int rc = fab_diff_tell(&news, FAB_CHANGE_FLAPPING, invs, 2,
                            (struct fab_told_end){key->end.guid, key->end.port},
                            (struct fab_told_end){key->far.guid, key->far.port}, count, down, why);
     if (rc != PMIXFAB_OK)
         return;
     damping_name(publisher->damping, key, news.changes[0].what, news.changes[0].subjects);
-    log_warning("sweep: the %s %s comes and goes: it is suppressed", kind, news.changes[0].what);
+    log_warning("sweep: the %s %s flaps: it is suppressed", kind, news.changes[0].what);
     publish_stamp(&news, counted->sweep->seen, 0);
     fab_diff_move(&publisher->flaps, &news);
     fab_diff_destroy(&news);
@@ -147,8 +147,9 @@ bool flapping_is_cut(const struct fab_inventory *inv, uint32_t port, void *dampi
 
 /* ---- HCAs that several hosts claim ------------------------------------------------------------------ */
 
-/* Claims that begin and end more than once within an hour make an HCA nobody's until they have been quiet for
- * ten minutes, twice as long each further time: else one host could move other hosts' indices at will. */
+/* If claims to an HCA begin and end more than once within an hour, no host gets it until they have been quiet
+ * for ten minutes, twice as long each further time. Otherwise one host could move other hosts' indices at
+ * will. */
 #define CLAIM_CHANGES 3
 #define CLAIM_WINDOW  3600
 #define CLAIM_QUIET   600
@@ -166,7 +167,7 @@ static void claim_changed(struct publisher *publisher, uint64_t guid, bool began
     const struct damping_key key = damping_switch(guid);
     if (damping_change(publisher->claims, &key, began, now))
         log_warning("reports: claims to the HCA 0x%016" PRIx64
-                    " come and go: it is nobody's until they are quiet",
+                    " come and go: no host gets it until they are quiet",
                     guid);
 }
 
@@ -202,7 +203,7 @@ bool publisher_release(struct publisher *publisher)
     return damping_advance(publisher->damping, now.running) > 0;
 }
 
-/* Is it about this host or switch, by name or GUID? */
+/* Return whether the entry concerns this host or switch, by name or GUID. */
 static bool is_about(const struct damped *damped, const char *name)
 {
     const uint64_t guids[] = {damped->key.end.guid, damped->key.far.guid};
@@ -228,7 +229,7 @@ uint32_t publisher_release_now(struct publisher *publisher, const char *name)
             continue;
         log_info("%s is released", damped_what(damped));
         n += damping_release(publisher->damping, &key);
-        at--; /* the next one stands in its place */
+        at--; /* the next one has moved to its position */
     }
     return n;
 }

@@ -1,6 +1,6 @@
 /*
- * noticing.c - that something has changed, and what light sweeps notice: dirty switches, which are debounced
- * and lead to a round that sweeps only those; and the subnet managers, of which news goes to the log.
+ * noticing.c - noticed changes: dirty switches from light sweeps, which are debounced and lead to a round
+ * that sweeps only those; and subnet managers, whose changes are logged.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,9 +14,9 @@
 #include "fabricd/engine/publisher.h"
 #include "fabricd/engine/scheduler_state.h"
 
-/* ---- something that may look wrong, or right ------------------------------------------------------- */
+/* ---- checks after a change ------------------------------------------------------------------------- */
 
-#define LOOK_MS 500 /* a storm of publications is looked at once */
+#define LOOK_MS 500 /* one check after a storm of publications */
 
 void scheduler_look_soon(struct scheduler *d)
 {
@@ -55,8 +55,8 @@ static void on_manager(unsigned probe, const struct probe_manager *saw, void *cb
     if (news == MANAGER_FIRST)
         log_debug("subnet manager: %s, priority %u", now, (unsigned)saw->priority);
     else if (news == MANAGER_GONE)
-        log_error("subnet manager: %s does not answer: until one does, ports that come up stay inactive; "
-                  "see whether it runs (systemctl status opensm)",
+        log_error("subnet manager: %s does not answer: new links stay inactive until one answers; check that "
+                  "it runs (systemctl status opensm)",
                   now);
     else if (news == MANAGER_BACK)
         log_info("subnet manager: %s answers again", now);
@@ -92,7 +92,7 @@ static int64_t round_clock_ms(void)
     return clock_now(CLOCK_MONOTONIC) / 1000;
 }
 
-/* As this host's clock is now: it may have jumped since. */
+/* Convert to this host's wall clock of now, which may have jumped since. */
 static int64_t on_the_clock(int64_t monotonic)
 {
     return monotonic < 0 ? 0 : clock_now(CLOCK_REALTIME) - (round_clock_ms() - monotonic) * 1000;
@@ -106,7 +106,7 @@ static void round_schedule(struct scheduler *d)
     timer_after(d->monitor_timer, when > now ? when - now : 0);
 }
 
-/* A scan has found something. */
+/* A light sweep has found changes. */
 static void on_dirty(const struct dirty_switches *dirty, void *cbdata)
 {
     struct scheduler *d = cbdata;
@@ -115,7 +115,7 @@ static void on_dirty(const struct dirty_switches *dirty, void *cbdata)
     for (uint32_t i = 0; i < dirty->n; i++)
         if (dirty_switches_add(&d->dirty, dirty->guids[i], NULL) != PMIXFAB_OK)
             d->dirty.all = true;
-    log_debug("light sweep: %u switch%s as before%s", dirty->n, dirty->n == 1 ? " is not" : "es are not",
+    log_debug("light sweep: %u switch%s%s", dirty->n, dirty->n == 1 ? " has changed" : "es have changed",
               dirty->all || dirty->probes != 0 ? ", or all of them" : "");
     debounce_changed(&d->debounce, round_clock_ms());
     round_schedule(d);
@@ -203,8 +203,8 @@ bool monitoring_scope(struct scheduler *d, struct switch_sweep *parts, struct fa
     *parts = (struct switch_sweep){.dirty = &d->dirty};
     parts->parts = monitoring_inventory(d, &parts->size);
     if (parts->parts == NULL)
-        fab_fail(err, PMIXFAB_ERR_NOTFOUND, "nothing was swept yet");
-    else if (d->status.stale) /* nor may a part hide that */
+        fab_fail(err, PMIXFAB_ERR_NOTFOUND, "no sweep has succeeded yet");
+    else if (d->status.stale) /* a sweep of a part must not hide that */
         fab_fail(err, PMIXFAB_ERR_PARTIAL, "the last sweep failed");
     return parts->parts != NULL && !d->status.stale;
 }

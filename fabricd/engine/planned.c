@@ -10,9 +10,9 @@
 
 struct planned {
     struct store *store;
-    struct store_planned *rows; /* by name (strcmp); the names are theirs */
+    struct store_planned *rows; /* by name (strcmp); they own their names */
     uint32_t n, cap;
-    bool failed; /* out of memory while they were read */
+    bool failed; /* no memory while they were read */
 };
 
 static int planned_nomem(struct fab_err *err)
@@ -20,7 +20,7 @@ static int planned_nomem(struct fab_err *err)
     return fab_fail(err, PMIXFAB_ERR_NOMEM, "expect: out of memory");
 }
 
-/* Where the name stands, or would. */
+/* Return the position of the name, or where to insert it. */
 static uint32_t planned_position(const struct planned *planned, const char *name, bool *found)
 {
     uint32_t at = FAB_LOWER_BOUND(0, planned->n, i, strcmp(planned->rows[i].name, name) < 0);
@@ -75,7 +75,7 @@ static void planned_remove(struct planned *planned, uint32_t at)
     memmove(&planned->rows[at], &planned->rows[at + 1], (planned->n - at) * sizeof(*planned->rows));
 }
 
-/* A row that cannot be removed from the store now is over all the same, and goes at the next occasion. */
+/* Drop a row that is over; if the store cannot delete it now, it is deleted later. */
 static void planned_expire_due(struct planned *planned, int64_t now)
 {
     struct fab_err err = {""};
@@ -138,7 +138,8 @@ int planned_cancel(struct planned *planned, const char *name, int64_t now, struc
     uint32_t at = planned_position(planned, name, &found);
     if (!found)
         return fab_fail(err, PMIXFAB_ERR_NOTFOUND,
-                        "expect: %s is not expected to change: `fabricctl expect` lists what is", name);
+                        "expect: no swap of %s is announced: `fabricctl expect` lists the announced ones",
+                        name);
     int rc = store_planned_delete(planned->store, name, err);
     if (rc == PMIXFAB_OK)
         planned_remove(planned, at);
@@ -153,7 +154,7 @@ static bool is_planned(const struct planned *planned, const char *name)
     return false;
 }
 
-/* Does a device come, go, or get another name by this? Then indices may move. */
+/* Return whether the change adds, removes or renames a device: indices may move then. */
 static bool moves_indices(const struct fab_change *change)
 {
     switch (change->kind) {
@@ -170,13 +171,14 @@ static bool moves_indices(const struct fab_change *change)
     case FAB_CHANGE_HOST_BACK:
     case FAB_CHANGE_PORT_BACK:
     case FAB_CHANGE_INACTIVE:
-        return change->was_lost; /* else it had kept its index */
+        return change->was_lost; /* otherwise it has kept its index */
     default:
         return false;
     }
 }
 
-/* Indices move because of the other changes of their generation: planned when all that can move them are. */
+/* Indices move because of other changes of the generation: mark the moves as planned if all their possible
+ * causes are. */
 static void mark_indices(struct fab_diff *diff)
 {
     bool any = false, all = true;

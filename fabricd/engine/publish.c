@@ -1,5 +1,4 @@
-/* publish.c - a publication from its beginning to its end: compared, joined, computed, stored, put in place.
- */
+/* publish.c - a publication from its beginning to its end: compare, join, compute, store, put in place. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,26 +16,26 @@
 
 #define LOGGED_CHANGES 10
 
-/* A change in the making. What it holds is given back at the end, whether it came to something or not. */
+/* A change in the making. Its resources are released at the end, whether it succeeds or not. */
 struct update {
     struct publisher *publisher;
     const struct publish_request *input;
-    struct served_set *served;         /* what is served now */
-    struct swept_fabric sweep;         /* of a sweep, or without what is retired */
+    struct served_set *served; /* the served set */
+    struct swept_fabric sweep; /* of a sweep; without a sweep, the inventory without retired devices */
     const struct fab_inventory *after; /* its inventory, or the publisher's current one */
-    struct fab_diff diff;              /* understood */
+    struct fab_diff diff;              /* with conclusions */
     struct announced announced;
-    struct absent absent;   /* as it will be, where the inventory is a new one */
+    struct absent absent;   /* the next state, if the inventory is a new one */
     struct guids contested; /* HCAs that several hosts claim */
     struct built built;
     struct store_plane *rows; /* for the store: planes that changed, came or went (snapshots borrowed) */
     uint32_t n_rows;
-    bool partial;        /* ports of the sweep lead nowhere that did not before */
-    uint64_t generation; /* that it becomes */
+    bool partial;        /* more ports of the sweep lead nowhere than before */
+    uint64_t generation; /* the number of this generation */
     int64_t published;
-    struct publication *publication; /* what came of it */
-    struct work *staging; /* files are written and checked beside the store's work; NULL: not now */
-    int written;          /* how that went */
+    struct publication *publication; /* the result */
+    struct work *staging;            /* writes and checks files while the store works; NULL: not running */
+    int written;                     /* its result */
     struct fab_err write_err;
 };
 
@@ -57,8 +56,8 @@ static bool has_new_inventory(const struct update *update)
 
 /* ---- the fabric ------------------------------------------------------------------------------------ */
 
-/* Without a sweep what was swept last stands, but for what is to be retired. And if none is configured any
- * more, there is no fabric. */
+/* Without a sweep, take the last one, without the devices to retire. If no probe of the fabric is configured,
+ * there is no fabric. */
 static int take_fabric(struct update *update, struct sweep_findings *report, struct fab_err *err)
 {
     struct publisher *publisher = update->publisher;
@@ -98,7 +97,7 @@ static bool is_as_published(const struct update *update)
 
 /* ---- the planes ------------------------------------------------------------------------------------ */
 
-/* Served planes, then retired ones; snapshots are borrowed. */
+/* List served planes, then retired ones; snapshots are borrowed. */
 static struct store_plane *list_known(const struct update *update, uint32_t *n)
 {
     const struct publisher *publisher = update->publisher;
@@ -126,7 +125,7 @@ static void add_row(struct update *update, uint32_t index, const char *name, boo
     snprintf(row->name, sizeof(row->name), "%s", name);
 }
 
-/* Built planes whose content is not what is served, and served planes that were not built. */
+/* Find built planes that differ from the served ones, and served planes that were not built. */
 static int find_changed(struct update *update, struct fab_err *err)
 {
     const struct served_set *set = update->served;
@@ -162,7 +161,7 @@ static int draft_planes(struct update *update, struct fab_err *err)
     if (rc != PMIXFAB_OK)
         return rc;
     update->contested = (struct guids){.guids = joined.contested, .n = joined.n_contested};
-    joined.contested = NULL; /* taken over */
+    joined.contested = NULL; /* ownership moved */
     struct store_plane *known = list_known(update, &n_known);
     rc = known == NULL ? no_memory(err)
                        : compute_planes(&joined, publisher->config, known, n_known, &update->built, err);
@@ -171,7 +170,7 @@ static int draft_planes(struct update *update, struct fab_err *err)
     return rc ?: find_changed(update, err);
 }
 
-/* Another plane is the default: that is a change where one was before. */
+/* Report a change of the default plane, if there was one before. */
 static int announce_default(struct update *update)
 {
     const struct served_set *set = update->served;
@@ -190,13 +189,13 @@ static int announce_default(struct update *update)
     if (was == NULL || is == NULL || strcmp(was, is) == 0)
         return PMIXFAB_OK;
     if (configured != NULL && strcmp(configured, is) == 0)
-        snprintf(why, sizeof(why), "[fabricd] default_plane says so");
+        snprintf(why, sizeof(why), "set by [fabricd] default_plane");
     else if (gone)
         snprintf(why, sizeof(why), "plane %s is gone", was);
     return fab_default_change(was, is, why, &update->diff);
 }
 
-/* What changes about planes as a whole: kind, shape, device indices; and which is the default. */
+/* Report changes of planes as a whole: kind, shape, device indices, and the default plane. */
 static int announce_planes(struct update *update, struct fab_err *err)
 {
     int rc = fab_diff_repeat(&update->diff, &update->publisher->flaps) ?: announce_default(update);
@@ -210,7 +209,7 @@ static int announce_planes(struct update *update, struct fab_err *err)
     return rc == PMIXFAB_OK ? rc : no_memory(err);
 }
 
-/* ---- what will be served --------------------------------------------------------------------------- */
+/* ---- the next served set --------------------------------------------------------------------------- */
 
 static struct store_plane *find_row(const struct update *update, uint32_t index)
 {
@@ -220,7 +219,7 @@ static struct store_plane *find_row(const struct update *update, uint32_t index)
     return NULL;
 }
 
-/* Changed planes with their new bytes (taken from the update), the others as they are. */
+/* Make a set of the changed planes with their new bytes (taken from the update) and the unchanged ones. */
 static int make_set(struct update *update, struct served_set **out, struct fab_err *err)
 {
     uint32_t n = 0;
@@ -237,7 +236,7 @@ static int make_set(struct update *update, struct served_set **out, struct fab_e
             continue;
         }
         void *bytes = plane->bytes;
-        plane->bytes = NULL; /* the store's row still points at it; it lives as long as the set */
+        plane->bytes = NULL; /* the store's row still references them; they live as long as the set */
         struct pmixfab *fab = row->fab;
         row->fab = NULL;
         rc = served_plane_opened(bytes, plane->size, fab, update->publisher->config->rundir, &planes[n], err);
@@ -285,7 +284,7 @@ static int make_publication(struct update *update, struct fab_err *err)
     return make_set(update, &publication->set, err);
 }
 
-/* ---- staging: files are written, and snapshots checked, while the store takes its rows ------------- */
+/* ---- staging: write the files and check the snapshots while the store takes its rows --------------- */
 
 static void write_snapshots(void *arg)
 {
@@ -301,7 +300,7 @@ static void write_snapshots(void *arg)
     }
 }
 
-/* Both have to be good before the commit: the store waits here. */
+/* Called by the store before the commit: both must have succeeded. */
 static int staging_wait(void *arg, struct fab_err *err)
 {
     struct update *update = arg;
@@ -321,7 +320,7 @@ static int plan_absent(struct update *update, uint64_t generation, struct fab_er
                                      : PMIXFAB_OK;
 }
 
-/* What is to be stored of it without a generation. */
+/* Return the data to store that belongs to no generation. */
 static struct store_publication facts_of(const struct update *update)
 {
     const struct publisher *publisher = update->publisher;
@@ -333,7 +332,7 @@ static struct store_publication facts_of(const struct update *update)
                                       .absent = has_new_inventory(update) ? &update->absent : NULL};
 }
 
-/* It is in the store now. */
+/* Take over the stored update. */
 static void accept_update(struct update *update, bool announced)
 {
     struct publisher *publisher = update->publisher;
@@ -350,7 +349,7 @@ static void accept_update(struct update *update, bool announced)
     publisher->compare = true;
 }
 
-/* Facts that no reader sees (a LID, say) are stored without a generation, and that is all. */
+/* Store facts that no reader sees (a LID, for example) without a new generation. */
 static int store_facts(struct update *update, struct fab_err *err)
 {
     struct publisher *publisher = update->publisher;
@@ -365,7 +364,7 @@ static int store_facts(struct update *update, struct fab_err *err)
     return rc;
 }
 
-/* The planes that go now, with room behind them for those that went before. */
+/* Return the planes that are retired now, with room for the planes retired before. */
 static int plan_retired(const struct update *update, struct store_plane **out, uint32_t *n,
                         struct fab_err *err)
 {
@@ -385,7 +384,7 @@ static int plan_retired(const struct update *update, struct store_plane **out, u
     return list == NULL ? no_memory(err) : PMIXFAB_OK;
 }
 
-/* Those that came back leave the list. */
+/* Remove returned planes from the list. */
 static void accept_retired(struct update *update, struct store_plane *list, uint32_t n)
 {
     struct publisher *publisher = update->publisher;
@@ -400,8 +399,8 @@ static void accept_retired(struct update *update, struct store_plane *list, uint
     publisher->n_retired = n;
 }
 
-/* The first changes: who reads the log sees what it was about, and a storm does not fill it. Of planes as a
- * whole there are few, and each is logged. */
+/* Log the first changes only, so that a storm does not fill the log. Changes of planes as a whole are few,
+ * and all are logged. */
 static void log_update(const struct update *update)
 {
     const uint32_t n = update->diff.n;
@@ -420,7 +419,7 @@ static void log_update(const struct update *update)
     }
 }
 
-/* Everything that can fail: files beside the old ones, then the commit. */
+/* Do everything that can fail: write files beside the old ones, then commit. */
 static int write_change(struct update *update, struct fab_err *err)
 {
     struct store_publication change = facts_of(update);
@@ -441,10 +440,10 @@ static int write_change(struct update *update, struct fab_err *err)
     if (update->staging == NULL)
         write_snapshots(update);
     int rc = store_publish(update->publisher->store, &change, err);
-    work_wait(update->staging); /* where the store did not */
+    work_wait(update->staging); /* if the store has not waited */
     update->staging = NULL;
     for (uint32_t i = 0; i < update->n_rows; i++) {
-        pmixfab_close(update->rows[i].fab); /* NULL where the publication has it */
+        pmixfab_close(update->rows[i].fab); /* NULL if the publication owns it */
         update->rows[i].fab = NULL;
     }
     return rc;
@@ -478,13 +477,13 @@ static int store_change(struct update *update, struct fab_err *err)
     accept_retired(update, retired, n_retired);
     fab_diff_destroy(&publisher->flaps);
     accept_update(update, true);
-    if (update->generation > 1) /* else all of them are new */
+    if (update->generation > 1) /* otherwise all of them are new */
         publisher_changed_ports(publisher, &update->diff, &update->publication->changed);
     log_update(update);
     return PMIXFAB_OK;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------- */
+/* ---- the whole publication ------------------------------------------------------------------------- */
 
 static int run_update(struct update *update, struct sweep_findings *report, struct fab_err *err)
 {
@@ -497,7 +496,7 @@ static int run_update(struct update *update, struct sweep_findings *report, stru
     rc = draft_planes(update, err) ?: announce_planes(update, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    /* That something is suppressed is told even where nothing that is served changes by it. */
+    /* A suppression is published even if the served state does not change. */
     return update->n_rows == 0 && update->publisher->flaps.n == 0 ? store_facts(update, err)
                                                                   : store_change(update, err);
 }
@@ -518,7 +517,7 @@ int publish_prepare(struct publisher *publisher, const struct publish_request *i
                     struct publication **out, struct sweep_findings *report, struct fab_err *err)
 {
     *out = NULL;
-    int rc = store_writable(publisher->store, err); /* what cannot be stored is not looked at */
+    int rc = store_writable(publisher->store, err); /* no computation for data that cannot be stored */
     if (rc != PMIXFAB_OK)
         return rc;
     const bool swept = input->inv != NULL;
@@ -533,9 +532,9 @@ int publish_prepare(struct publisher *publisher, const struct publish_request *i
         *why = (struct fab_err){""};
         update.sweep.inv = *input->inv;
         fab_inventory_init(input->inv);
-        /* A map that was broken by an edit must not rename every host: the old one stays in force. */
+        /* A map that an edit has broken must not rename all hosts: the old one stays in force. */
         if (publisher_read_names(publisher, why) != PMIXFAB_OK)
-            log_warning("names: %s; going on with the names as they were", why->text);
+            log_warning("names: %s; the old names stay in force", why->text);
     }
     rc = run_update(&update, report, err);
     if (rc == PMIXFAB_OK && swept)
@@ -563,7 +562,7 @@ void publish_finish(struct publisher *publisher, struct publication *publication
         if (served_find(set, publication->planes[i].index) == NULL)
             rundir_remove(rundir, publication->planes[i].name);
         else if (rundir_commit(rundir, publication->planes[i].name, &err) != PMIXFAB_OK)
-            log_error("publish: %s; callers on this host go on with the old snapshot", err.text);
+            log_error("publish: %s; callers on this host keep the old snapshot", err.text);
     }
     publication->set = NULL;
     served_swap(publisher->served, set);

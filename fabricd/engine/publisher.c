@@ -1,16 +1,16 @@
 /*
- * publisher.c - the publisher's start: what the store published last goes into service again.
+ * publisher.c - the start of the publisher: serve the last published state of the store again.
  *
- * Numbers of the store that are not to be served become others before anything is.
+ * Before anything is served, numbers of the store that must not be served are replaced:
  *
- * Generations that readers have seen, but this store does not know. A log that was lost or cut looks to
- * SQLite like one that ended earlier, and an older file in the place of a newer one like any other. So the
- * newest generation stands beside the store, too (store_lock.c), and in the snapshots of the run directory.
- * Numbers never go back: what the store holds is published once more, with a number above all of them. What
- * is found is told until its generations would be trimmed.
+ * - Generations that readers have seen, but this store does not have. For SQLite, a log that was lost or
+ *   truncated looks like one that ended earlier, and an older file in place of a newer one looks valid. So
+ *   the newest generation is also recorded beside the store (store_lock.c), and in the snapshots of the run
+ *   directory. Numbers never go back: the store's state is published once more, with a number above all of
+ *   them. The finding stays until its generations would be trimmed.
  *
- * Plane 0, which stores of before have. It gets a number that no plane had; the others keep theirs, so that
- * no number means another plane than it did.
+ * - Plane 0, from older stores. It gets a number that no plane had; the others keep theirs, so that no number
+ *   changes its meaning.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -59,18 +59,20 @@ int publisher_read_names(struct publisher *publisher, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-/* ---- is the store older than what is known of it elsewhere? ---------------------------------------- */
+/* ---- comparison of the store with newer traces of it elsewhere ------------------------------------- */
 
 static uint64_t newest_in_rundir(const struct publisher *publisher)
 {
     uint64_t seen = rundir_newest(publisher->config->rundir);
     if (seen < STORE_MAX_GENERATION)
         return seen;
-    log_warning("run directory: there is a snapshot of generation %" PRIu64 ", which cannot be", seen);
+    log_warning("run directory: ignored a snapshot of generation %" PRIu64
+                ": no generation can have this number",
+                seen);
     return 0;
 }
 
-/* How it is known, in one line. */
+/* Write the evidence, in one line. */
 static void explain_gone(const struct publisher *publisher, const struct store_marks *marks, uint64_t seen,
                          struct store_gone *gone)
 {
@@ -85,12 +87,12 @@ static void explain_gone(const struct publisher *publisher, const struct store_m
         gone->why, sizeof(gone->why), "%s%s%s%s",
         publisher->generation == 0 ? "the store is empty" : "the store is older",
         marks->newest > gone->above
-            ? ": it had all of them, so its log (-wal) was lost or cut, or another file was put in its place"
+            ? ": it had all of them, so its log (-wal) was lost or truncated, or another file replaced it"
             : "",
         snapshots, backup);
 }
 
-/* Generations that were given out and are not in it are noted there, and later numbers are above them. */
+/* Find generations that were published and are not in the store; record them there, and begin above them. */
 static int look_for_gone(struct publisher *publisher, struct fab_err *err)
 {
     struct store_bounds bounds;
@@ -114,16 +116,16 @@ static int look_for_gone(struct publisher *publisher, struct fab_err *err)
                   publisher->config->store, gone.above + 1, gone.newest, gone.why);
         snprintf(publisher->stale_why, sizeof(publisher->stale_why),
                  "generations %" PRIu64 " to %" PRIu64
-                 " are not in the store, and no sweep was good since: %s",
+                 " are not in the store, and no sweep has succeeded since: %s",
                  gone.above + 1, gone.newest, gone.why);
         rc = store_gone_add(publisher->store, &gone, err);
     }
     return rc ?: store_gone_load(publisher->store, &publisher->gone, &publisher->n_gone, err);
 }
 
-/* ---- numbers that are not to be served ------------------------------------------------------------- */
+/* ---- numbers that must not be served --------------------------------------------------------------- */
 
-/* Generation and time into the snapshots that are served from the store. A number that is new, too. */
+/* Set generation and time in the snapshots of the store, and a new plane number. */
 static int publish_again(struct publisher *publisher, struct store_plane *known, uint32_t n,
                          const struct fab_diff *diff, uint64_t generation, struct fab_err *err)
 {
@@ -159,8 +161,8 @@ static int publish_again(struct publisher *publisher, struct store_plane *known,
     return PMIXFAB_OK;
 }
 
-/* Where readers have seen a newer generation than the store's, or a plane has number 0, publish what it holds
- * (known: its planes, by number) once more, above, with another number of that plane. */
+/* If readers have seen a newer generation than the store's, or a plane has number 0, publish the store's
+ * state (known: its planes, by number) once more, above them, with another number of that plane. */
 static int renumber(struct publisher *publisher, struct store_plane *known, uint32_t n, struct fab_err *err)
 {
     struct store_plane *zero = n > 0 && known[0].index == 0 ? &known[0] : NULL;
@@ -173,7 +175,7 @@ static int renumber(struct publisher *publisher, struct store_plane *known, uint
     if (rc != PMIXFAB_OK)
         return rc;
     const bool older = bounds.above > publisher->generation;
-    /* A store that has published nothing serves nothing: its first generation will be above. */
+    /* A store without publications serves nothing: its first generation will be above. */
     if (publisher->generation == 0 || (!older && zero == NULL) ||
         store_writable(publisher->store, NULL) != PMIXFAB_OK)
         return PMIXFAB_OK;
@@ -187,7 +189,7 @@ static int renumber(struct publisher *publisher, struct store_plane *known, uint
                                                 .what = (char *)"store",
                                                 .before = before,
                                                 .after = after,
-                                                .why = "an older store took the place of a newer one",
+                                                .why = "an older store replaced a newer one",
                                                 .subjects = ""};
         log_warning("store: readers may have seen generations up to %" PRIu64
                     ", the store's newest is %" PRIu64 ": it is served as generation %" PRIu64,
@@ -196,10 +198,9 @@ static int renumber(struct publisher *publisher, struct store_plane *known, uint
     if (zero != NULL) {
         zero->index = zero[n - 1].index + 1;
         zero->was_zero = true;
-        log_warning(
-            "store: plane %s was number 0, which is what a library sends that fills nothing in: it is "
-            "number %u from now on",
-            zero->name, zero->index);
+        log_warning("store: plane %s had number 0, which libraries send for a value that is not set: it has "
+                    "number %u from now on",
+                    zero->name, zero->index);
         snprintf(name, sizeof(name), "plane %s", zero->name);
         snprintf(number, sizeof(number), "number %u", zero->index);
         changes[diff.n++] = (struct fab_change){.kind = FAB_CHANGE_OTHER,
@@ -212,10 +213,10 @@ static int renumber(struct publisher *publisher, struct store_plane *known, uint
     return publish_again(publisher, known, n, &diff, generation, err);
 }
 
-/* ---- into service ---------------------------------------------------------------------------------- */
+/* ---- the served set -------------------------------------------------------------------------------- */
 
-/* Snapshots of the run directory that are good are not given up for a store that knows nothing: they are
- * served until a sweep is good. *out NULL: there are none, or the store has its own. */
+/* With an empty store, serve the valid snapshots of the run directory until a sweep succeeds. *out NULL:
+ * there are none, or the store has its own. */
 static int inherit(struct publisher *publisher, struct served_set **out, struct fab_err *err)
 {
     struct served_set *set;
@@ -235,17 +236,18 @@ static int inherit(struct publisher *publisher, struct served_set **out, struct 
     }
     publisher->inherited = true;
     if (publisher->stale_why[0] == '\0')
-        snprintf(publisher->stale_why, sizeof(publisher->stale_why),
-                 "the store is empty, and no sweep was good since: the run directory's snapshots are served");
+        snprintf(
+            publisher->stale_why, sizeof(publisher->stale_why),
+            "the store is empty, and no sweep has succeeded since: the run directory's snapshots are served");
     if (!reads)
-        log_warning("store %s: it is empty: the run directory's snapshots are served until a sweep is good",
+        log_warning("store %s: it is empty: the run directory's snapshots are served until a sweep succeeds",
                     publisher->config->store);
     *out = set;
     return PMIXFAB_OK;
 }
 
-/* A set of the planes of the store. What cannot be read any more is no error: the next sweep makes it anew.
- */
+/* Make a set of the store's planes. A plane that cannot be read any more is no error: the next sweep makes it
+ * again. */
 static int restore_set(struct publisher *publisher, struct store_plane *known, uint32_t n_known,
                        struct served_set **out, struct fab_err *err)
 {
@@ -260,7 +262,7 @@ static int restore_set(struct publisher *publisher, struct store_plane *known, u
         struct fab_err why = {""};
         void *bytes = known[i].snapshot;
         known[i].snapshot = NULL;
-        if (known[i].retired) { /* its number stays taken, and its last members vote for it */
+        if (known[i].retired) { /* its number stays in use, and its last members vote for it */
             publisher->retired[publisher->n_retired] = known[i];
             publisher->retired[publisher->n_retired++].snapshot = bytes;
             continue;
@@ -306,10 +308,9 @@ static int load_served(struct publisher *publisher, struct fab_err *err)
         rundir_clean(publisher->config->rundir, set);
         rundir_end(publisher->config->rundir);
         if (rundir_put(publisher->config->rundir, set, &why) != PMIXFAB_OK)
-            log_error(
-                "run directory: %s: it is tried again at each sweep; readers of the directory and PMIx tools "
-                "lack what is not there",
-                why.text);
+            log_error("run directory: %s: fabricd tries again at each sweep; readers of the directory and "
+                      "PMIx tools lack the missing snapshots",
+                      why.text);
     }
     served_swap(publisher->served, set);
 cleanup:
@@ -317,7 +318,7 @@ cleanup:
     return rc;
 }
 
-/* no_room: as store_no_room() says; 0: the store is opened as usual. */
+/* no_room: as store_no_room() returns; 0: open the store as usual. */
 static int open_publisher(const struct config *config, struct counts *counts, int no_room,
                           struct publisher **out, struct fab_err *err)
 {
@@ -329,7 +330,7 @@ static int open_publisher(const struct config *config, struct counts *counts, in
     publisher->counts = counts;
     fab_inventory_init(&publisher->current);
     publisher->served = served_new();
-    publisher->joins = fab_join_cache_new(); /* without memory for it joining takes longer */
+    publisher->joins = fab_join_cache_new(); /* without memory for it joins take longer */
     int rc = publisher->served == NULL ? no_memory(err) : publisher_read_names(publisher, err);
     if (rc == PMIXFAB_OK)
         rc = no_room == 0 ? store_open(config->store, &publisher->store, err)

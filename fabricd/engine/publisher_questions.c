@@ -1,4 +1,4 @@
-/* publisher_questions.c - what is published: what looks wrong in it, and its hosts, switches and ports. */
+/* publisher_questions.c - queries on the published state: findings, and hosts, switches and ports. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ const struct store_gone *publisher_gone(const struct publisher *publisher, uint3
     return publisher->gone;
 }
 
-/* ---- what looks wrong ------------------------------------------------------------------------------ */
+/* ---- findings -------------------------------------------------------------------------------------- */
 
 int publisher_check(struct publisher *publisher, const struct node_report *const *reports, uint32_t n,
                     struct fab_err *err)
@@ -102,7 +102,7 @@ bool publisher_has_switch(const struct publisher *publisher, const char *name)
     return publisher_next_switch(publisher, name, &at, &guid);
 }
 
-/* Is this node one of the host of that name, with or without a domain? */
+/* Return whether this node belongs to the host of that name, with or without a domain. */
 static bool is_of_host(const struct fab_inventory *inv, const struct fab_node *node, const char *name)
 {
     return node->kind == FAB_HCA && fab_same_host(fab_str(inv, node->host), name);
@@ -144,13 +144,13 @@ static int add_port(struct publish_ports *list, const struct fab_inventory *inv,
     return PMIXFAB_OK;
 }
 
-/* Has it a cable that is seen? */
+/* Return whether the port has a cable that is present. */
 static bool is_cabled(const struct fab_inventory *inv, const struct fab_port *port)
 {
     return port->peer != FAB_NONE && !fab_port_is_missing(inv, port);
 }
 
-/* The cabled port of this number, or all of a node; far: with what is at the other ends. */
+/* Add the cabled port of this number, or all of a node; far: with those at the other ends. */
 static int add_ports_of(struct publish_ports *list, const struct fab_inventory *inv, uint32_t n, uint32_t num,
                         bool far)
 {
@@ -240,7 +240,7 @@ bool publisher_port_text(const struct publisher *publisher, uint64_t guid, char 
     return true;
 }
 
-/* Does this kind say that a link is not the one that it was? */
+/* Return whether this kind means a change of a link. */
 static bool is_of_link(enum fab_change_kind kind)
 {
     static const bool kinds[FAB_CHANGE_KINDS] = {
@@ -266,6 +266,6 @@ void publisher_changed_ports(const struct publisher *publisher, const struct fab
         if (n != FAB_NONE && add_ports_of(out, inv, n, change->port, true) != PMIXFAB_OK)
             break;
     }
-    if (out->n > PUBLISH_PORTS_MAX) /* nothing is special about one of so many */
+    if (out->n > PUBLISH_PORTS_MAX) /* a change of so many is not specific to a link */
         publish_ports_free(out);
 }

@@ -1,8 +1,8 @@
 /*
- * reports_join.c - the reports' part of a publication: what is new in them, and joining them with the sweep.
+ * reports_join.c - the reports' part of a publication: their changes, and the join with the sweep.
  *
- * Which report of each host was published last stands in the store, written in the transaction that publishes
- * it; so whatever moment the process dies at, the history gets each change of a report once.
+ * The store records the last published report of each host, in the transaction that publishes it. So the
+ * history gets each change of a report exactly once, at whatever moment the process dies.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "topo/model/host_name.h"
 #include "topo/snapshot/reader.h"
 
-/* ---- which were published last --------------------------------------------------------------------- */
+/* ---- the last published reports -------------------------------------------------------------------- */
 
 void published_reports_free(struct published_reports *list)
 {
@@ -73,7 +73,7 @@ int reports_load(struct publisher *publisher, struct fab_err *err)
     return rc;
 }
 
-/* ---- what is new in them --------------------------------------------------------------------------- */
+/* ---- changes of reports ---------------------------------------------------------------------------- */
 
 void announced_free(struct announced *announced)
 {
@@ -82,7 +82,7 @@ void announced_free(struct announced *announced)
     *announced = (struct announced){0};
 }
 
-/* The report that was published last. One that cannot be read any more (it is of another version of fabricd)
+/* Read the last published report. A report that cannot be read any more (from another version of fabricd)
  * counts as none. */
 static int read_published(struct publisher *publisher, const char *host, struct fab_report *out,
                           struct fab_err *err)
@@ -98,11 +98,12 @@ static int read_published(struct publisher *publisher, const char *host, struct 
     if (rc == PMIXFAB_ERR_NOMEM)
         return no_memory(err);
     if (rc != PMIXFAB_OK)
-        log_warning("store: what was published of %s cannot be compared: %s", host, why.text);
+        log_warning("store: cannot compare the published report of %s: %s", host, why.text);
     return PMIXFAB_OK;
 }
 
-/* One host whose report is another than the one published last. NULL: there was none, or is none any more. */
+/* Report the changes of a host whose report differs from the last published one. NULL: there was none, or is
+ * none any more. */
 static int announce_one(struct publisher *publisher, const struct published_report *before,
                         const struct node_report *after, struct announced *announced, struct fab_diff *diff,
                         struct fab_err *err)
@@ -158,10 +159,10 @@ void reports_accept(struct publisher *publisher, struct announced *announced)
 {
     struct published_reports old = publisher->reports;
     publisher->reports = announced->next;
-    announced->next = old; /* the rows point at names in it */
+    announced->next = old; /* the rows reference names in it */
 }
 
-/* ---- whose a GUID or MAC is in what is served ------------------------------------------------------ */
+/* ---- owners of GUIDs and MACs in the served state -------------------------------------------------- */
 
 void prior_owner_open(struct prior_owner *prior, struct served *served)
 {
@@ -227,7 +228,7 @@ const char *prior_owner_of(void *cbdata, enum fab_fact kind, uint64_t value, uin
     return found != NULL && found->value == value && found->node == node ? found->host : NULL;
 }
 
-/* ---- what joining finds out ------------------------------------------------------------------------ */
+/* ---- results of the join --------------------------------------------------------------------------- */
 
 void join_findings_free(struct join_findings *findings)
 {
@@ -245,7 +246,7 @@ static int compare_remarks(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The hosts that report, in natural order, and what joining found of them. */
+/* List the hosts that report, in natural order, with the results of the join. */
 static int list_hosts(struct join_findings *findings, const struct node_report *const *reports, uint32_t n,
                       const struct fab_joined *joined)
 {
@@ -272,7 +273,7 @@ struct joining {
     const struct guids *elsewhere;
     const struct node_report *const *reports; /* natural order */
     uint32_t n;
-    struct join_findings found; /* of it; only what the last one did not find is said */
+    struct join_findings found; /* its results; only new remarks are logged */
 };
 
 static void on_remark(const char *line, void *cbdata)
@@ -284,12 +285,12 @@ static void on_remark(const char *line, void *cbdata)
         bsearch(&line, before->remarks, before->n_remarks, sizeof(line), compare_remarks) == NULL)
         log_warning("reports: %s", line);
     char *copy = FAB_ARRAY_ROOM(&now->remarks, &now->room, now->n_remarks + 1) ? strdup(line) : NULL;
-    if (copy != NULL) /* without memory it is said again next time */
+    if (copy != NULL) /* without memory the remark is logged again next time */
         now->remarks[now->n_remarks++] = copy;
 }
 
-/* Is this host served with a device that says it is that node, and does not go by it? Then the node is
- * nobody's because several hosts claim it, not because it was found elsewhere. */
+/* Return whether the served state has a device of this host that claims to be that node without success. Then
+ * no host has the node because several claim it, not because it was found elsewhere. */
 static bool claims_in_vain(const struct served_set *served, const char *host, uint64_t guid)
 {
     for (uint32_t i = 0; served != NULL && i < served->n; i++)
@@ -299,9 +300,9 @@ static bool claims_in_vain(const struct served_set *served, const char *host, ui
 }
 
 /*
- * A card that was found at another place without a name may be another host's by now, whatever its host
- * said before. What is served remembers that: it is nobody's there. A report that is not the published one
- * was made after that.
+ * Return whether the host's claim is outdated. A card that was found at another place without a name may
+ * belong to another host by now. The served state records that: no host has the card. A report other than the
+ * published one is newer than that.
  */
 static bool is_old_word(void *cbdata, const char *host, uint64_t guid)
 {
@@ -320,7 +321,7 @@ static bool is_old_word(void *cbdata, const char *host, uint64_t guid)
            !claims_in_vain(joining->prior.served, host, guid);
 }
 
-/* Claims to it came and went too often. */
+/* Return whether the claims to it are flapping. */
 static bool came_and_went(void *cbdata, uint64_t guid)
 {
     const struct joining *joining = cbdata;
@@ -376,7 +377,7 @@ int reports_join(struct publisher *publisher, const struct fab_inventory *swept,
         any |= reports[i]->report.n_items > 0;
     if (any) {
         rc = join_reports(&joining, swept, out, err);
-    } else { /* what was swept is all that there is, and says of itself what would be a fact */
+    } else { /* the swept inventory is complete, and already has what reports would add */
         memset(out, 0, sizeof(*out));
         rc = fab_inventory_copy(&out->inv, swept) == PMIXFAB_OK ? PMIXFAB_OK : no_memory(err);
     }
@@ -396,7 +397,7 @@ int reports_join(struct publisher *publisher, const struct fab_inventory *swept,
     return PMIXFAB_OK;
 }
 
-/* ---- questions ------------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------------- */
 
 bool publisher_joined(const struct publisher *publisher, const char *host, struct joined_host *out)
 {

@@ -1,11 +1,10 @@
 /*
- * retention.c - what is not seen any more keeps its place until it is retired, and is remembered as lost.
+ * retention.c - missing devices keep their places until they are retired, and are remembered as lost.
  *
- * For how long something has been missing is counted by the time since the machine was booted
- * (CLOCK_BOOTTIME, which goes on over a suspend); the wall clock only tells people since when. So a clock
- * that is set an hour back or forth retires nobody, at once or never, also when fabricd is restarted
- * meanwhile. After a boot of the machine, and in a store that comes from another machine, everybody's time
- * begins anew.
+ * The time since a device is missing is measured by the clock since the machine's boot (CLOCK_BOOTTIME, which
+ * continues over a suspend); the wall clock is only shown to users. So a wall clock that is set an hour back
+ * or forth retires no device too early or never, even if fabricd is restarted meanwhile. After a boot of the
+ * machine, and in a store from another machine, the times start again.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,7 +22,7 @@
 
 #define SECOND 1000000ll
 
-/* ---- since when it is missing ---------------------------------------------------------------------- */
+/* ---- times of missing devices ---------------------------------------------------------------------- */
 
 void moment_now(struct moment *out)
 {
@@ -32,7 +31,7 @@ void moment_now(struct moment *out)
     snprintf(out->boot, sizeof(out->boot), "%s", boot_id());
 }
 
-/* Where it stands, or would; by GUID and port. */
+/* Return the position of the entry, or where to insert it; by GUID and port. */
 static uint32_t place_position(const struct retained *missing, uint64_t guid, uint32_t port)
 {
     const struct retained_place *places = missing->places;
@@ -48,7 +47,7 @@ static struct retained_place *find_retained(const struct retained *missing, uint
                : NULL;
 }
 
-/* Is this a port that is missing? */
+/* Return whether this port is missing. */
 static bool is_place(const struct fab_inventory *inv, const struct fab_node *node, uint32_t p)
 {
     return node->kind == FAB_HCA && inv->ports[p].peer != FAB_NONE &&
@@ -98,8 +97,8 @@ static int64_t time_left(const struct retained_place *place, unsigned retire, co
     return place->counted + retire * SECOND - now->running;
 }
 
-/* Has it been missing for so many seconds, or will it within the next one (so that those of one accident are
- * retired together)? */
+/* Return whether it was missing for so many seconds, or will be within the next one, so that devices of one
+ * incident are retired together. */
 static bool is_due(const struct retained_place *place, unsigned retire, const struct moment *now)
 {
     return time_left(place, retire, now) <= SECOND;
@@ -122,7 +121,7 @@ int64_t retained_next(const struct retained *missing, unsigned retire, const str
 struct deciding {
     const struct publisher *publisher;
     struct moment now;
-    bool due; /* what has been missing for too long is retired */
+    bool due; /* retire devices that are missing for too long */
 };
 
 static bool may_stay(const struct fab_inventory *before, uint32_t port, void *cbdata)
@@ -135,7 +134,7 @@ static bool may_stay(const struct fab_inventory *before, uint32_t port, void *cb
         find_retained(&publisher->absent.missing, before->nodes[end->node].guid, end->num);
     if (retire == 0 || (known != NULL && known->forgotten))
         return false;
-    /* What is not seen because its cable is suppressed is not given up. */
+    /* A device that is not seen because its cable is suppressed is not retired. */
     return known == NULL || !deciding->due || !is_due(known, retire, &deciding->now) ||
            damping_suppresses_end(publisher->damping, before->nodes[far->node].guid, far->num);
 }
@@ -183,7 +182,8 @@ static int64_t seen_at(const struct retained_place *place)
     return place->seen != 0 ? place->seen : place->since;
 }
 
-/* Of a cable either end: a port of an HCA, or a switch as a whole, has been missing. 0: none has. */
+/* Return when the cable was seen last: one of its ends, a port of an HCA or a switch as a whole, is missing.
+ * 0: none is. */
 static int64_t cable_seen(const struct publisher *publisher, uint64_t guid, uint32_t num)
 {
     const struct fab_inventory *inv = &publisher->current;
@@ -200,8 +200,8 @@ static int64_t cable_seen(const struct publisher *publisher, uint64_t guid, uint
     return first == NULL ? 0 : seen_at(first);
 }
 
-/* When the last sweep saw this node, or its port (0: all of it), which is missing in what is published; 0: it
- * is not. */
+/* Return when the last sweep saw this node, or its port (0: all of it), that is missing in the published
+ * state; 0: it is not missing. */
 static int64_t missing_seen(const struct publisher *publisher, uint64_t guid, uint32_t num)
 {
     const struct fab_inventory *inv = &publisher->current;
@@ -250,7 +250,7 @@ void retention_correct_seen(const struct publisher *publisher, struct fab_diff *
     }
 }
 
-/* ---- what is absent -------------------------------------------------------------------------------- */
+/* ---- absent objects -------------------------------------------------------------------------------- */
 
 int retention_load(struct publisher *publisher, struct fab_err *err)
 {
@@ -266,7 +266,7 @@ int retention_load(struct publisher *publisher, struct fab_err *err)
     return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "out of memory");
 }
 
-/* What the operator wanted to be retired is lost now, and not waited for. */
+/* Delete the lost objects that the operator has retired: they are not expected back. */
 static void forget_lost(const struct retained *missing, struct fab_lost *lost)
 {
     for (uint32_t i = 0; i < missing->n; i++) {
@@ -315,7 +315,7 @@ void retention_accept(struct publisher *publisher, struct absent *planned, bool 
 
 /* ---- for the daemon -------------------------------------------------------------------------------- */
 
-/* Is the port of an HCA cabled to a switch of this name that is missing, too? */
+/* Return whether the HCA's port is cabled to a missing switch of this name. */
 static bool at_missing(const struct fab_inventory *inv, uint32_t port, const char *sw)
 {
     const uint32_t peer = inv->ports[port].peer;
@@ -338,7 +338,7 @@ uint32_t publisher_forget(struct publisher *publisher, const char *name, bool *t
     uint32_t n = 0, at = 0;
     uint64_t guid;
     *there = false;
-    /* When the places around a switch are retired, it is lost, too, and forgotten then. */
+    /* The switch is lost, and forgotten, when the places around it are retired. */
     while (publisher_next_switch(publisher, name, &at, &guid))
         forget_place(publisher, guid, 0);
     for (uint32_t i = 0; i < inv->n_nodes; i++) {

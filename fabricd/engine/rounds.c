@@ -1,6 +1,6 @@
 /*
- * rounds.c - the scheduler's decisions: rounds (a sweep of the fabric and a scan of this host, side by side),
- * publishing with the events around it, what time brings without a sweep, and settings that change.
+ * rounds.c - the scheduler's decisions: rounds (a sweep of the fabric and a scan of this host, in parallel),
+ * publications with their events, changes by time without a sweep, and changed settings.
  */
 #include <malloc.h>
 #include <stdio.h>
@@ -19,15 +19,15 @@
 #include "fabricd/serving/rundir.h"
 
 #define SECOND         1000000ll
-#define DIRTY_RETRY_MS 5000 /* after a sweep of what was dirty that failed */
+#define DIRTY_RETRY_MS 5000 /* after a failed sweep of dirty switches */
 
-/* Something has ended, or is due: what can be done now is done from the loop. */
+/* Schedule a decision on the loop, after an activity has ended or become due. */
 static void decide_soon(struct scheduler *d)
 {
     timer_fire(d->decide);
 }
 
-/* ---- what is known of it --------------------------------------------------------------------------- */
+/* ---- status ---------------------------------------------------------------------------------------- */
 
 void scheduler_status(const struct scheduler *d, struct scheduler_status *out)
 {
@@ -47,7 +47,7 @@ const char *scheduler_busy(const struct scheduler *d)
     const bool reports = d->reports_due && publish_can_without_sweep(d->publisher);
     return d->round || d->pending_round            ? "a sweep"
            : d->publication != NULL                ? "a publication"
-           : monitoring_is_due(d)                  ? "a sweep of what light sweeps found"
+           : monitoring_is_due(d)                  ? "a sweep of dirty switches"
            : reports || host_reports_due(d->nodes) ? "the publication of reports"
            : d->host_scan != NULL                  ? "a host scan"
            : d->counter_jobs != NULL               ? "a reading of counters"
@@ -62,7 +62,7 @@ uint64_t scheduler_announced(const struct scheduler *d)
     return announcing ? d->status.generation - 1 : d->status.generation;
 }
 
-/* The text goes to people and into JSON: what is not printable ASCII does not. */
+/* Store the reason for users and JSON, with only printable ASCII characters. */
 static void set_stale_reason(struct scheduler *d, const char *text)
 {
     snprintf(d->status.stale_reason, sizeof(d->status.stale_reason), "%s", text);
@@ -71,7 +71,7 @@ static void set_stale_reason(struct scheduler *d, const char *text)
             *p = '?';
 }
 
-/* why: NULL: what is served is not known to be old. */
+/* why NULL: the served state is not known to be old. */
 static void mark_stale(struct scheduler *d, const char *why)
 {
     const bool was = d->status.stale;
@@ -94,7 +94,7 @@ void scheduler_take_over(struct scheduler *d)
     rundir_set_stale(d->config->rundir, served, d->status.stale);
 }
 
-/* While sweeps fail, or see a part only, nobody knows who is missing. */
+/* While sweeps fail, or are partial, missing devices are not known. */
 static bool may_retire(const struct scheduler *d)
 {
     return d->status.code == PMIXFAB_OK && !d->status.stale && !d->status.partial && !d->round;
@@ -119,12 +119,12 @@ static void round_wait_for_next(struct scheduler *d)
         wait = 0;
     monitoring_round_ended(d);
     if (d->part && d->status.code != PMIXFAB_OK && !d->pending_round) {
-        /* What was dirty is not lost: soon it is swept with everything else. */
+        /* The dirty switches are not lost: the next sweep, of everything, comes soon. */
         timer_after(d->timer, wait == 0 || wait > DIRTY_RETRY_MS ? DIRTY_RETRY_MS : wait);
         return;
     }
     if (!d->pending_round && (d->config->interval == 0 || timer_pending(d->timer)))
-        return; /* a round of what was dirty does not put off the next one of everything */
+        return; /* a round of dirty switches does not delay the next full one */
     timer_after(d->timer, wait);
 }
 
@@ -145,7 +145,7 @@ static void take_code(struct scheduler *d, int code, const char *message)
     }
 }
 
-/* ---- how it goes ----------------------------------------------------------------------------------- */
+/* ---- progress -------------------------------------------------------------------------------------- */
 
 void scheduler_progress_text(const struct scheduler *d, int64_t since, char text[SCHEDULER_PROGRESS_TEXT])
 {
@@ -165,7 +165,7 @@ static void round_on_progress(void *arg)
     control_progress(d->control, text);
 }
 
-/* Without memory for it nobody is told. */
+/* Without memory there are no progress lines. */
 static void progress_begin(struct scheduler *d)
 {
     d->round_began = clock_now(CLOCK_REALTIME);
@@ -207,14 +207,14 @@ static void round_end(struct scheduler *d, int code, const char *message, bool c
     round_wait_for_next(d);
 }
 
-/* ---- the answers ----------------------------------------------------------------------------------- */
+/* ---- results of sweep and scan --------------------------------------------------------------------- */
 
 static void round_on_swept(struct sweep_result *result, void *arg)
 {
     struct scheduler *d = arg;
     d->sweep = NULL;
     d->swept = *result;
-    fab_inventory_init(&result->inv); /* taken over */
+    fab_inventory_init(&result->inv); /* ownership moved */
     d->status.last_sweep = clock_now(CLOCK_REALTIME);
     d->status.sweep_ms = result->milliseconds;
     if (result->code == PMIXFAB_OK && (!d->part || result->whole))
@@ -222,11 +222,11 @@ static void round_on_swept(struct sweep_result *result, void *arg)
     if (d->part && result->whole && d->why_full.text[0] == '\0')
         d->why_full = result->why;
     monitoring_swept(d, result);
-    d->swept.bytes = NULL; /* not ours */
+    d->swept.bytes = NULL; /* ownership moved */
     decide_soon(d);
 }
 
-/* Without a sweep the round is as good as its scan: where no probe could say anything, it failed. */
+/* Without a sweep the scan determines the round: it fails if no probe had a result. */
 static void round_on_host_scan(struct host_scan_result *result, void *arg)
 {
     struct scheduler *d = arg;
@@ -249,10 +249,10 @@ static void round_on_host_scan(struct host_scan_result *result, void *arg)
     decide_soon(d);
 }
 
-/* ---- the beginning of one -------------------------------------------------------------------------- */
+/* ---- start of a round ------------------------------------------------------------------------------ */
 
-/* Somebody removed the run directory: make it anew, so that callers find us again. Its snapshots follow when
- * the sweep is done. */
+/* Make a removed run directory again, so that callers find the daemon. Its snapshots follow after the sweep.
+ */
 bool round_repair_rundir(struct scheduler *d)
 {
     struct fab_err err = {""};
@@ -265,9 +265,9 @@ bool round_repair_rundir(struct scheduler *d)
     if (rc == PMIXFAB_OK)
         pmix_server_repair(d->pmix);
     if (rc == PMIXFAB_OK)
-        log_warning("run directory: %s was removed, made anew", d->config->rundir);
+        log_warning("run directory: %s was removed: created again", d->config->rundir);
     else
-        log_error("run directory: it was removed, and cannot be made anew: %s", err.text);
+        log_error("run directory: it was removed and cannot be created again: %s", err.text);
     return true;
 }
 
@@ -294,7 +294,7 @@ static void round_start(struct scheduler *d, bool part)
     d->part = part;
     d->why_full.text[0] = '\0';
     if (d->scope_asked && !part)
-        snprintf(d->why_full.text, sizeof(d->why_full.text), "that was due");
+        snprintf(d->why_full.text, sizeof(d->why_full.text), "a full sweep was due");
     d->scope_asked = false;
     d->accept_partial = !part && d->pending_accept;
     if (!part)
@@ -314,21 +314,21 @@ static void round_start(struct scheduler *d, bool part)
     }
     if (!part)
         round_start_host_scan(d);
-    decide_soon(d); /* neither may have been started */
+    decide_soon(d); /* perhaps nothing was started */
 }
 
 /* ---- publishing ------------------------------------------------------------------------------------ */
 
-/* Memory that is freed stays for what comes next, since pages that are new cost more than what is done in
- * them: from a publication of reports until the trim a second later. */
+/* Keep freed memory from a publication of reports until the trim a second later, since new pages cost more
+ * than the work in them. */
 static void publish_retain_memory(bool keep)
 {
     mallopt(M_MMAP_THRESHOLD, keep ? 32 << 20 : 4 << 20);
     mallopt(M_TRIM_THRESHOLD, keep ? 64 << 20 : 8 << 20);
 }
 
-/* Else a sweep's peak would stay resident for years. Not at once: the events, what is looked for then, and a
- * publication that follows need it again, and are quicker with it. */
+/* Return free memory to the system; otherwise a sweep's peak stays resident. Not at once: the events, the
+ * next check and a following publication reuse it. */
 static void on_trim(void *arg)
 {
     (void)arg;
@@ -374,7 +374,7 @@ static void after_updated(void *arg)
     decide_soon(d);
 }
 
-/* Who is connected was told that a change comes: put the new content in place. */
+/* Pending was announced: put the new state in place. */
 static void after_pending(void *arg)
 {
     struct scheduler *d = arg;
@@ -387,7 +387,7 @@ static void after_pending(void *arg)
     round_send_events(d, false, after_updated);
 }
 
-/* Up to the commit: what takes long. */
+/* The slow part, up to the commit. */
 struct preparing {
     struct scheduler *scheduler;
     const struct publish_request *input;
@@ -402,8 +402,7 @@ static void round_prepare(void *arg)
     p->rc = publish_prepare(p->scheduler->publisher, p->input, &p->scheduler->publication, p->report, p->err);
 }
 
-/* Up to the commit, and then on its way, as d->publication. inv NULL: with the fabric as it was swept last.
- */
+/* Prepare up to the commit, and continue with d->publication. inv NULL: with the fabric of the last sweep. */
 static int round_publish(struct scheduler *d, struct fab_inventory *inv, struct sweep_findings *report,
                          struct fab_err *err)
 {
@@ -427,7 +426,7 @@ static int round_publish(struct scheduler *d, struct fab_inventory *inv, struct 
     return rc;
 }
 
-/* What a sweep found out is said when it changes, not at each sweep. */
+/* Log results of a sweep when they change, not at each sweep. */
 static void take_findings(struct scheduler *d, const struct sweep_findings *report)
 {
     const struct sweep_findings before = d->status.findings;
@@ -436,7 +435,7 @@ static void take_findings(struct scheduler *d, const struct sweep_findings *repo
         log_warning("sweep: %u port%s up and lead%s nowhere, or did not answer", report->nowhere,
                     report->nowhere == 1 ? " is" : "s are", report->nowhere == 1 ? "s" : "");
     if (report->inactive > 0 && before.inactive != report->inactive)
-        log_warning("sweep: %u cabled port%s not active: does a subnet manager run?", report->inactive,
+        log_warning("sweep: %u cabled port%s not active: check that a subnet manager runs", report->inactive,
                     report->inactive == 1 ? " is" : "s are");
 }
 
@@ -465,7 +464,7 @@ static void publish_reports(struct scheduler *d)
 {
     struct fab_err err = {""};
     publish_retain_memory(true);
-    d->reports_due = false; /* so that what fails is tried again at the next occasion, not at once */
+    d->reports_due = false; /* a failed publication is repeated at the next occasion, not at once */
     int rc = round_publish(d, NULL, NULL, &err);
     timer_after(d->trim, 1000);
     if (rc != PMIXFAB_OK)
@@ -499,7 +498,7 @@ uint64_t scheduler_refresh(struct scheduler *d, const char *sw, bool accept_part
     return d->number + 1;
 }
 
-/* ---- what time brings ------------------------------------------------------------------------------ */
+/* ---- changes by time ------------------------------------------------------------------------------- */
 
 static void plan_timers(struct scheduler *d)
 {
@@ -509,7 +508,7 @@ static void plan_timers(struct scheduler *d)
         return;
     publisher_waits(d->publisher, &waits);
     if (waits.retire >= 0 && may_retire(d))
-        wait = waits.retire < SECOND ? SECOND : waits.retire; /* what fails is not tried again at once */
+        wait = waits.retire < SECOND ? SECOND : waits.retire; /* do not retry at once */
     if (waits.release >= 0 && (wait < 0 || waits.release < wait))
         wait = waits.release;
     if (wait < 0) {
@@ -523,13 +522,13 @@ static void on_retain_timer(void *arg)
 {
     struct scheduler *d = arg;
     if (publisher_release(d->publisher))
-        scheduler_refresh(d, NULL, false); /* which may see what would be retired now */
+        scheduler_refresh(d, NULL, false); /* the sweep may see devices that are due for retirement */
     else
-        d->reports_due = true; /* what is to be retired is published without a sweep */
+        d->reports_due = true; /* a retirement is published without a sweep */
     decide_soon(d);
 }
 
-/* ---- what is next ---------------------------------------------------------------------------------- */
+/* ---- the decision ---------------------------------------------------------------------------------- */
 
 static void scheduler_on_decide(void *arg)
 {
@@ -557,14 +556,13 @@ void scheduler_on_reports(void *arg)
 static void scheduler_on_timeout(void *arg)
 {
     struct scheduler *d = arg;
-    if (d->round) /* of what was dirty: then everything */
+    if (d->round) /* of dirty switches: then sweep everything */
         d->pending_round = true;
     else
         round_start(d, false);
 }
 
-/* It is time to sweep what is dirty. What waits for a round, or is about to be swept with everything else,
- * need not be started. */
+/* Sweep the dirty switches, unless a round runs or everything is about to be swept. */
 static void scheduler_on_dirty_due(void *arg)
 {
     struct scheduler *d = arg;
@@ -602,7 +600,7 @@ void scheduler_free_events(struct scheduler *d)
         timer_free(timers[i]);
 }
 
-/* ---- settings that change -------------------------------------------------------------------------- */
+/* ---- changed settings ------------------------------------------------------------------------------ */
 
 void scheduler_reconfigured(struct scheduler *d, const struct config_reload *reload)
 {
@@ -621,7 +619,7 @@ void scheduler_reconfigured(struct scheduler *d, const struct config_reload *rel
     plan_timers(d);
     if (config_reload_has(reload, "check", "counters_round"))
         counters_again(d);
-    /* A round of everything waits anew when it ends; what was asked for waits for nothing. */
+    /* The interval restarts; a full round restarts it at its end, and a requested round does not wait. */
     if (!config_reload_has(reload, "fabricd", "interval") || d->pending_round || (d->round && !d->part))
         return;
     timer_cancel(d->timer);

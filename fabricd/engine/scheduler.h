@@ -1,5 +1,5 @@
 /*
- * scheduler.h - the room that decides when to sweep and when to publish: rounds, what is dirty between them,
+ * scheduler.h - the room that decides when to sweep and when to publish: rounds, dirty switches between them,
  * reports of nodes, requests of operators. main/ starts and stops it.
  */
 #ifndef FABRICD_ENGINE_SCHEDULER_H
@@ -13,25 +13,25 @@
 
 struct scheduler;
 
-/* What there is to say beside the snapshots. Times are microseconds since 1970, 0: none. */
+/* The status beside the snapshots. Times are microseconds since 1970, 0: none. */
 struct scheduler_status {
     uint64_t generation;
     int64_t published, stale_since, last_sweep;
     double sweep_ms, publish_s; /* publish_s: from the finished sweep to the files in place */
-    uint32_t nodes;             /* how many report */
+    uint32_t nodes;             /* number of reporting hosts */
     struct publisher_waits waits;
     bool stale, partial, sweeping;
-    bool light_sweeps; /* light sweeps are configured, and there is a probe that can */
+    bool light_sweeps; /* light sweeps are configured, and a probe can make them */
     struct monitor_status monitor;
-    int64_t dirty_since; /* what waits for its sweep, microseconds since 1970; 0: nothing does */
+    int64_t dirty_since; /* of the changes that wait for a sweep, microseconds since 1970; 0: none */
     char stale_reason[480];
     int code;                       /* of the last sweep */
-    struct sweep_findings findings; /* of that */
+    struct sweep_findings findings; /* of the last sweep */
 };
 void scheduler_status(const struct scheduler *scheduler, struct scheduler_status *out);
 
-/* The subnet manager of the fabric's probe of this number, and that probe as it is configured; NULL: there
- * are no more. Where nothing is known of it, nothing was missed either. */
+/* Return the state of the subnet manager of the fabric's probe of this number, and the configured probe;
+ * NULL: no such probe. A manager without data has not missed a query. */
 const struct manager *scheduler_subnet_manager(const struct scheduler *scheduler, unsigned probe,
                                                const char **spec);
 /* "node001 HCA-1[1] (LID 1)" */
@@ -40,8 +40,8 @@ void scheduler_manager_text(const struct scheduler *scheduler, const struct prob
                             char text[SCHEDULER_MANAGER_TEXT]);
 
 /*
- * Read the counters of these ports (not needed after the call), and look at them for an hour; what came of it
- * is in scheduler_counters(). done is called once, later, on the loop; not after giving up.
+ * Read the counters of these ports (may be freed after the call), and watch them for an hour; the result is
+ * in scheduler_counters(). done is called once, later, on the loop; not after the job was cancelled.
  * PMIXFAB_ERR_NOMEM, _RANGE.
  */
 struct counter_job;
@@ -51,37 +51,38 @@ int scheduler_read_counters(struct scheduler *scheduler, const struct publish_po
                             struct fab_err *err);
 void scheduler_counters_give_up(struct counter_job *job);
 const struct counter_watch *scheduler_counters(const struct scheduler *scheduler);
-/* The same of all cabled ports, as slow rounds read them; how many rounds are complete. */
+/* Return the counters of all cabled ports from the slow rounds; rounds: number of complete rounds. */
 const struct counter_watch *scheduler_all_counters(const struct scheduler *scheduler, uint64_t *rounds);
 
-/* What `systemctl status` shows. */
+/* Send the status line of `systemctl status`. */
 void scheduler_tell_service(const struct scheduler *scheduler);
 
 /*
- * Ask for a sweep that begins after now. sw: one of the switches of this name (or GUID) is enough, and of
- * what was dirty; where that cannot be, everything is swept, and it is told why. NULL: of everything.
- * Returns its number: control_swept() is called with it, or with a higher one, when it is done.
+ * Request a sweep that begins after now. sw: a sweep of the switches of this name (or GUID) and the dirty
+ * ones is sufficient; if that is not possible, everything is swept, and the reason is in the answer. NULL: of
+ * everything. Returns the number: control_swept() is called with it, or with a higher one, when it is done.
  */
 uint64_t scheduler_refresh(struct scheduler *scheduler, const char *sw, bool accept_partial);
 
-/* Look now at all that looks wrong (findings/findings.h); or when nothing has changed for a moment. */
+/* Check for findings now (engine/findings.h); the second function: a moment after the last change. */
 int scheduler_look(struct scheduler *scheduler, struct fab_err *err);
-/* The same, but what was found last will do, for a moment, where a look takes long. */
+/* The same, but use the last findings if a check would take long. */
 int scheduler_look_at_hand(struct scheduler *scheduler, struct fab_err *err);
 void scheduler_look_soon(struct scheduler *scheduler);
 
-/* Put right what is not in the run directory as it is served. Returns of how many planes that was so. */
+/* Repair the files of the run directory that differ from the served set. Returns the number of planes
+ * repaired. */
 uint32_t scheduler_mend(struct scheduler *scheduler);
 
-/* As publisher_forget(), now. */
+/* Call publisher_forget() and publish. */
 uint32_t scheduler_forget(struct scheduler *scheduler, const char *name, bool *there);
 
-/* What is under way, as "a sweep"; NULL: nothing is, and nothing is due now. */
+/* Return the running activity, such as "a sweep"; NULL: none runs, and none is due. */
 const char *scheduler_busy(const struct scheduler *scheduler);
-/* The newest generation that is in place and announced; 0: none. */
+/* Return the newest generation that is in place and announced; 0: none. */
 uint64_t scheduler_announced(const struct scheduler *scheduler);
 
-/* "sweeping for 4 s; the last sweep took 8.1 s": after so long, and then each time after so long. */
+/* "sweeping for 4 s; the last sweep took 8.1 s": first after this time, then at this interval. */
 #define SCHEDULER_FIRST_PROGRESS_MS 2000
 #define SCHEDULER_PROGRESS_MS       5000
 #define SCHEDULER_PROGRESS_TEXT     96

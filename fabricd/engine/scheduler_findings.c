@@ -1,6 +1,6 @@
 /*
- * scheduler_findings.c - what looks wrong by what the scheduler knows (sweeps that were not good, what is
- * suppressed, ...), and when it is looked for, with what topo/changes/check.h finds in what is served.
+ * scheduler_findings.c - findings from the scheduler's own state (failed sweeps, suppressed cables, ...), and
+ * when to check, together with the findings of topo/changes/check.h in the served state.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -20,13 +20,13 @@
 #include "probes/registry.h"
 
 #define SECOND    INT64_C(1000000)
-#define PMIX_TOLD (3600 * SECOND) /* so long a PMIx server that was lost is a finding */
+#define PMIX_TOLD (3600 * SECOND) /* how long a lost PMIx server is a finding */
 
-/* A look on its way. */
+/* A check in progress. */
 struct look {
     struct scheduler *d;
     struct fab_findings flapping, others;
-    int rc; /* PMIXFAB_ERR_NOMEM: not all of them are there */
+    int rc; /* PMIXFAB_ERR_NOMEM: findings are missing */
 };
 
 static void __attribute__((format(printf, 5, 6)))
@@ -58,7 +58,7 @@ static struct time_text time_text(int64_t microseconds)
     return out;
 }
 
-/* What has a text already; NULL: nothing is wrong with it. */
+/* Add findings whose text already exists; NULL: no finding. */
 static void find_texts(struct look *look)
 {
     const struct scheduler *d = look->d;
@@ -86,10 +86,10 @@ static void find_no_cable(struct look *look)
     const uint32_t n = publisher_inventory(look->d->publisher)->n_nodes;
     if (publisher_sees_no_cable(look->d->publisher))
         add_finding(look, FAB_CHECK_NO_CABLE, fab_about_text(""), "the fabric",
-                    "the sweep sees %u node%s and not one cable", n, n == 1 ? "" : "s");
+                    "the sweep found %u node%s and no cable", n, n == 1 ? "" : "s");
 }
 
-/* Ports because of which the last sweep was refused. */
+/* Add ports that made the last sweep partial. */
 static void find_partial(struct look *look)
 {
     const struct scheduler_status *status = &look->d->status;
@@ -106,7 +106,7 @@ static void find_partial(struct look *look)
     }
 }
 
-/* What is suppressed now, which changes without anything being published. */
+/* Add suppressed objects, which change without a publication. */
 static void find_suppressed(struct look *look)
 {
     struct publisher *publisher = look->d->publisher;
@@ -121,7 +121,7 @@ static void find_suppressed(struct look *look)
         snprintf(guid, sizeof(guid), "0x%016" PRIx64, end.guid);
         add_finding(look, FAB_CHECK_FLAPPING, about,
                     damped_what(damped)[0] != '\0' ? damped_what(damped) : guid,
-                    "it came or went %u times since %s; suppressed until %s", damped->changes,
+                    "came or went %u times since %s; suppressed until %s", damped->changes,
                     time_text(wall + damped->times[0]).text, time_text(wall + damped->until).text);
     }
     if (look->rc == PMIXFAB_OK)
@@ -129,7 +129,7 @@ static void find_suppressed(struct look *look)
                                     &look->flapping);
 }
 
-/* The subnet managers that are gone, and those that are not the usual ones. */
+/* Add subnet managers that are gone, and those that are not the usual ones. */
 static void find_managers(struct look *look)
 {
     const struct manager *manager;
@@ -143,7 +143,7 @@ static void find_managers(struct look *look)
         scheduler_manager_text(look->d, &manager->now, name);
         if (gone)
             add_finding(look, FAB_CHECK_MANAGER_GONE, about, where,
-                        "no subnet manager answers since %s; the last one is %s",
+                        "no subnet manager has answered since %s; the last one was %s",
                         time_text(manager->missed_since).text, name);
         else if (manager_is_another(manager))
             add_finding(look, FAB_CHECK_MANAGER_CHANGED, about, where,
@@ -164,7 +164,7 @@ static void add_growth(struct look *look, const struct watched_port *port)
                 time_text(port->grows_since).text, peer[0] != '\0' ? "; its cable leads to " : "", peer);
 }
 
-/* Ports whose error counters grow: any growth behind a change, else more than is usual. */
+/* Add ports whose error counters grow: any growth after a change, else more than usual. */
 static void find_counters(struct look *look)
 {
     const struct counter_watch *watch = &look->d->counter_watch, *all = &look->d->all_counters.watch;
@@ -181,7 +181,7 @@ static void find_counters(struct look *look)
     }
 }
 
-/* Files that stand for the fabric, and nobody writes any more. */
+/* Add files that replace a sweep and are not written any more. */
 static void find_old_captures(struct look *look)
 {
     const struct config *config = look->d->config;
@@ -194,12 +194,12 @@ static void find_old_captures(struct look *look)
         if (probe == NULL || !probe->file || path == NULL || stat(path, &status) != 0 ||
             clock_now(CLOCK_REALTIME) / SECOND - status.st_mtim.tv_sec <= (int64_t)config->capture_seconds)
             continue;
-        add_finding(look, FAB_CHECK_OLD_CAPTURE, fab_about_text(path), path, "it was written at %s",
+        add_finding(look, FAB_CHECK_OLD_CAPTURE, fab_about_text(path), path, "written at %s",
                     time_text(status.st_mtim.tv_sec * SECOND).text);
     }
 }
 
-/* Generations that were given out and are not in the store. */
+/* Add generations that were published and are not in the store. */
 static void find_history_gone(struct look *look)
 {
     const struct publisher *publisher = look->d->publisher;
@@ -211,7 +211,7 @@ static void find_history_gone(struct look *look)
     }
 }
 
-/* For so many microseconds the last PMIx server that was lost still is a finding; 0 or less: it is not. */
+/* Return the microseconds for which the last lost PMIx server remains a finding; 0 or less: it is none. */
 static int64_t pmix_told_for(const struct pmix_server_status *pmix)
 {
     return pmix->last == 0 ? 0 : pmix->last + PMIX_TOLD - clock_now(CLOCK_REALTIME);
@@ -229,7 +229,7 @@ static void find_pmix_replaced(struct look *look)
                     time_text(pmix.last).text, pmix.replaced);
 }
 
-#define LARGE_NODES 2000 /* publishing so many takes longer than an answer of the control socket may wait */
+#define LARGE_NODES 2000 /* from this size on, work takes too long for callers of the control socket */
 
 static bool serves_large(const struct scheduler *d)
 {
@@ -244,7 +244,7 @@ void scheduler_beside(struct scheduler *d, uint32_t nodes, void (*run)(void *arg
         run(arg);
 }
 
-/* What a check is asked with, and what came of it. */
+/* The input and result of a check on a thread. */
 struct checking {
     struct scheduler *d;
     struct fab_err *err;
@@ -272,7 +272,7 @@ static int check_served(struct scheduler *d, struct fab_err *err)
 
 int scheduler_look(struct scheduler *d, struct fab_err *err)
 {
-    if (d->checking) /* `status` is asked for meanwhile */
+    if (d->checking) /* a caller of `status` during the check */
         return PMIXFAB_OK;
     static void (*const finders[])(struct look * look) = {
         find_texts,    find_no_cable,     find_partial,      find_suppressed,   find_managers,
@@ -302,11 +302,11 @@ int scheduler_look_at_hand(struct scheduler *d, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-/* ---- when ------------------------------------------------------------------------------------------ */
+/* ---- schedule -------------------------------------------------------------------------------------- */
 
-#define LOOK_AT_AGE (60 * SECOND) /* the age of files */
+#define LOOK_AT_AGE (60 * SECOND) /* of files */
 
-/* Time goes on without us. */
+/* Set the timer for findings that change by time. */
 static void look_later(struct scheduler *d)
 {
     int64_t wait = findings_wait(d->findings, clock_now(CLOCK_REALTIME));
@@ -321,7 +321,7 @@ static void look_later(struct scheduler *d)
     if (wait < 0)
         timer_cancel(d->look);
     else
-        timer_after(d->look, (wait < SECOND ? SECOND : wait) / 1000); /* by the clock, which may jump */
+        timer_after(d->look, (wait < SECOND ? SECOND : wait) / 1000); /* by the wall clock, which may jump */
 }
 
 json_t *scheduler_look_now(struct scheduler *d)
@@ -351,11 +351,11 @@ static void on_look(void *arg)
 uint32_t scheduler_mend(struct scheduler *d)
 {
     const uint32_t mended =
-        d->publication == NULL ? publisher_mend(d->publisher) : 0; /* else its end does the same */
+        d->publication == NULL ? publisher_mend(d->publisher) : 0; /* otherwise its end does the same */
     return mended;
 }
 
-/* What it mapped may have been cut: the next one finds it whole. */
+/* A file that the server has mapped may have been truncated: repair it for the next server. */
 static void look_at_pmix(void *scheduler)
 {
     scheduler_mend(scheduler);

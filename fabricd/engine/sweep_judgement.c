@@ -1,7 +1,6 @@
 /*
- * sweep_judgement.c - what is made of a sweep before it is published: its nodes are named, a part of the
- * fabric is refused, what flaps is cut out, and what is missing keeps its place. And the same without
- * publishing it.
+ * sweep_judgement.c - processing of a sweep before it is published: name its nodes, reject a partial one, cut
+ * flapping cables out, and keep the places of missing devices. The same without publishing, as a comparison.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,14 +21,14 @@ void swept_fabric_destroy(struct swept_fabric *sweep)
     free(sweep->elsewhere.guids);
 }
 
-/* ---- a comparison: what is served otherwise than the sweep sees it, without a change --------------- */
+/* ---- comparison: differences between served state and sweep that are not changes ------------------- */
 
 struct comparison {
     struct fab_diff diff;
-    struct fab_inventory uncut; /* the sweep, where cables of it are suppressed */
+    struct fab_inventory uncut; /* the sweep with its suppressed cables */
 };
 
-/* About this node of an inventory, or the cable of this port of it. */
+/* Add a difference of this node of an inventory, or of the cable of this port. */
 static int compare_add(struct swept_fabric *sweep, enum fab_change_kind kind, const struct fab_inventory *inv,
                        uint32_t node, uint32_t port, const char *const words[3])
 {
@@ -42,23 +41,23 @@ static int compare_add(struct swept_fabric *sweep, enum fab_change_kind kind, co
     return fab_diff_append(&sweep->comparison->diff, kind, &inv, 1, end, far, words[0], words[1], words[2]);
 }
 
-/* The node of this GUID is called as it does not say. */
+/* Add a difference: the node of this GUID has a name that it does not report. */
 static int compare_name(struct swept_fabric *sweep, uint64_t guid, const char *why)
 {
     const char *const words[] = {"kept", "not said", why};
     const struct fab_inventory *before = &sweep->publisher->current;
     const uint32_t node = fab_inventory_find(before, guid);
-    if (sweep->comparison == NULL || node == FAB_NONE) /* what was lost is told as back */
+    if (sweep->comparison == NULL || node == FAB_NONE) /* a lost node is reported as returned */
         return PMIXFAB_OK;
     return compare_add(sweep, FAB_CHANGE_NAME, before, node, FAB_NONE, words);
 }
 
-/* Cables that are about to be cut. */
+/* Add the cables that are about to be cut. */
 static int compare_cut(struct swept_fabric *sweep)
 {
     struct damping *damping = sweep->publisher->damping;
-    static const char *const words[] = {"down", "there",
-                                        "the cable is seen, and served as pulled: it is suppressed"};
+    static const char *const words[] = {
+        "down", "there", "the sweep sees the cable; it is served as pulled because it is suppressed"};
     const struct fab_inventory *inv = &sweep->inv;
     if (sweep->comparison == NULL)
         return PMIXFAB_OK;
@@ -70,12 +69,12 @@ static int compare_cut(struct swept_fabric *sweep)
     return rc;
 }
 
-/* Why it is served as missing: no sweep sees it, or none that leaves out what is suppressed. */
+/* Return the texts for a missing object: the sweep does not see it, or sees it only by suppressed cables. */
 static const char *const *words_for(const struct swept_fabric *sweep, uint64_t guid, unsigned num)
 {
     static const char *const unseen[] = {"missing", "not seen", "no sweep sees it; its place is kept"};
-    static const char *const cut[] = {"missing", "there",
-                                      "it is seen, and served as missing: what leads to it is suppressed"};
+    static const char *const cut[] = {
+        "missing", "there", "the sweep sees it; it is served as missing because its cables are suppressed"};
     const struct fab_inventory *uncut = &sweep->comparison->uncut;
     const uint32_t node = fab_inventory_find(uncut, guid);
     const uint32_t port = node == FAB_NONE || num == 0 ? FAB_NONE : fab_inventory_port(uncut, node, num);
@@ -84,7 +83,7 @@ static const char *const *words_for(const struct swept_fabric *sweep, uint64_t g
     return port != FAB_NONE && uncut->ports[port].peer != FAB_NONE ? cut : unseen;
 }
 
-/* What is missing in what is served, and is in what this sweep would publish. */
+/* Add objects that are missing in the served state and in the sweep's result. */
 static int compare_missing(struct swept_fabric *sweep)
 {
     const struct fab_inventory *inv = &sweep->inv, *before = &sweep->publisher->current;
@@ -138,14 +137,15 @@ static void on_late_name(const struct fab_node *node, const char *what, const ch
         return;
     }
     if (sweep->comparison == NULL)
-        log_warning("names: %s %s; its host is not known until it names it, or reports it anew", what, text);
+        log_warning("names: %s %s; its host is unknown until its description or a new report names it", what,
+                    text);
     if (FAB_ARRAY_ROOM(&elsewhere->guids, &elsewhere->room, elsewhere->n + 1))
         elsewhere->guids[elsewhere->n++] = node->guid;
     else
         elsewhere->failed = true;
 }
 
-/* By what the nodes say, and where they do not say it yet by what they said. */
+/* Name the nodes by their descriptions; where these are not available yet, by the earlier ones. */
 static int sweep_name(struct swept_fabric *sweep, struct fab_err *err)
 {
     struct publisher *publisher = sweep->publisher;
@@ -165,9 +165,9 @@ static int sweep_name(struct swept_fabric *sweep, struct fab_err *err)
     return n_kept == 0 ? PMIXFAB_OK : fab_names_apply(publisher->names, &sweep->inv, err);
 }
 
-/* ---- the whole fabric, or a part that must not shrink what is served ------------------------------- */
+/* ---- a whole fabric, or a partial one that must not shrink the served state ------------------------ */
 
-/* "leaf1[8]", "node1 HCA-1[1]"; cut where it is too long. */
+/* "leaf1[8]", "node1 HCA-1[1]"; truncated if too long. */
 static void port_text(const struct fab_inventory *inv, const struct fab_port *port, char *text, size_t size)
 {
     char whole[FAB_PORT_TEXT];
@@ -176,8 +176,8 @@ static void port_text(const struct fab_inventory *inv, const struct fab_port *po
 }
 
 /*
- * Ports that are up and lead nowhere, or that nothing is known of, now but did not in what was published. One
- * that always did (a cable to something that never answers) says nothing about this sweep.
+ * Count the ports that are up and lead nowhere, or have no data, and did not so in the published state. A
+ * port that always did (a cable to a device that never answers) is not a sign of a partial sweep.
  */
 static void count_dangling(const struct fab_inventory *inv, const struct fab_inventory *before,
                            struct sweep_findings *report)
@@ -198,7 +198,7 @@ static void count_dangling(const struct fab_inventory *inv, const struct fab_inv
     }
 }
 
-/* "leaf1[8] (node1 HCA-1[1]), leaf2[1], ...": as many as a message has room for. */
+/* "leaf1[8] (node1 HCA-1[1]), leaf2[1], ...": as many as fit into a message. */
 static void list_named(const struct sweep_findings *report, char *text, size_t size)
 {
     const uint32_t most = report->dangling < 3 ? report->dangling : 3;
@@ -231,13 +231,12 @@ static int compute_diff(const struct fab_inventory *before, const struct fab_inv
                         struct fab_diff *diff, struct fab_err *err)
 {
     int rc = fab_diff_compute(before, after, diff);
-    return rc == PMIXFAB_OK
-               ? rc
-               : fab_fail(err, rc, "the difference cannot be computed: %s", pmixfab_strerror(rc));
+    return rc == PMIXFAB_OK ? rc
+                            : fab_fail(err, rc, "cannot compute the difference: %s", pmixfab_strerror(rc));
 }
 
-/* Hosts, devices, switches and links that are published as seen, and not in this inventory: what is missing
- * cannot be lost again. */
+/* Count hosts, devices, switches and links that are published as present and are not in this inventory;
+ * missing ones do not count again. */
 static int count_lost(const struct publisher *publisher, const struct fab_inventory *inv, uint32_t *lost,
                       struct fab_err *err)
 {
@@ -273,21 +272,19 @@ int sweep_judge(const struct publisher *publisher, const struct fab_inventory *i
     if (rc != PMIXFAB_OK || lost == 0)
         return rc;
     if (report->dangling == 0)
-        return fab_fail(
-            err, PMIXFAB_ERR_PARTIAL,
-            "the sweep sees not one cable: is this host's own cable out? Still serving generation %llu "
-            "(fabricctl refresh --accept-partial takes it as it is)",
-            serving);
+        return fab_fail(err, PMIXFAB_ERR_PARTIAL,
+                        "the sweep found no cable: check this host's own cable; still serving generation "
+                        "%llu (fabricctl refresh --accept-partial accepts the sweep)",
+                        serving);
     list_named(report, named, sizeof(named));
-    return fab_fail(
-        err, PMIXFAB_ERR_PARTIAL,
-        "the sweep is partial: %u port%s nowhere or did not answer (%.220s), and of hosts, devices, "
-        "switches and links %u less are seen; still serving generation %llu (fabricctl refresh "
-        "--accept-partial takes it as it is)",
-        report->dangling, report->dangling == 1 ? " leads" : "s lead", named, lost, serving);
+    return fab_fail(err, PMIXFAB_ERR_PARTIAL,
+                    "the sweep is partial: %u port%s nowhere or did not answer (%.220s), and %u hosts, "
+                    "devices, switches and links are not seen; still serving generation %llu (fabricctl "
+                    "refresh --accept-partial accepts the sweep)",
+                    report->dangling, report->dangling == 1 ? " leads" : "s lead", named, lost, serving);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------- */
+/* ---- the whole processing -------------------------------------------------------------------------- */
 
 int sweep_diff(const struct swept_fabric *sweep, bool unmanaged, struct fab_diff *diff, struct fab_err *err)
 {
@@ -297,7 +294,7 @@ int sweep_diff(const struct swept_fabric *sweep, bool unmanaged, struct fab_diff
         return rc;
     rc = fab_diff_correlate_with(&publisher->current, &sweep->inv, &publisher->absent.lost, diff);
     if (rc != PMIXFAB_OK)
-        return fab_fail(err, rc, "the difference cannot be understood: %s", pmixfab_strerror(rc));
+        return fab_fail(err, rc, "cannot interpret the difference: %s", pmixfab_strerror(rc));
     publish_stamp(diff, sweep->seen, publisher_seen_last(publisher));
     retention_correct_seen(publisher, diff);
     if (unmanaged)
@@ -305,7 +302,7 @@ int sweep_diff(const struct swept_fabric *sweep, bool unmanaged, struct fab_diff
     return PMIXFAB_OK;
 }
 
-/* Count what flaps, and take what is suppressed as pulled. */
+/* Count changes, and take suppressed cables as pulled. */
 static int sweep_suppress(struct swept_fabric *sweep, struct fab_err *err)
 {
     struct damping *damping = sweep->publisher->damping;
@@ -332,7 +329,7 @@ int sweep_take(struct swept_fabric *sweep, const struct publish_request *input, 
     int rc = sweep_name(sweep, err)
                  ?: sweep_judge(sweep->publisher, &sweep->inv, input->accept_partial, report, err);
     if (rc == PMIXFAB_OK && input->accept_partial)
-        publisher_release_now(sweep->publisher, NULL); /* else the next sweep would take it away again */
+        publisher_release_now(sweep->publisher, NULL); /* otherwise the next sweep would remove it again */
     else if (rc == PMIXFAB_OK)
         rc = sweep_suppress(sweep, err) ?: sweep_retain(sweep, err);
     return rc ?: sweep_diff(sweep, input->unmanaged, diff, err);

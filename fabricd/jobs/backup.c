@@ -25,9 +25,9 @@ struct backup {
     struct backup_order order;
     char file[PATH_MAX], part[PATH_MAX];
     struct event_base *base;
-    struct work *running; /* NULL: none is */
+    struct work *running; /* NULL: none */
     atomic_bool stop;
-    pthread_mutex_t lock; /* of the next three */
+    pthread_mutex_t lock; /* protects the next three */
     const char *doing;
     uint64_t bytes, all;
     int code;
@@ -57,12 +57,12 @@ static bool backup_on_generation(uint64_t done, void *arg)
     return backup_on_progress("compared", done << 20, b->order.newest << 20, b);
 }
 
-/* Whole, or not at all; and what appeared there meanwhile is not overwritten. */
+/* Install the complete copy, without overwriting a file that has appeared meanwhile. */
 static int backup_install(struct backup *b)
 {
     int rc = b->order.force ? rename(b->part, b->file)
                             : renameat2(AT_FDCWD, b->part, AT_FDCWD, b->file, RENAME_NOREPLACE);
-    if (rc != 0 && !b->order.force && errno == EINVAL) { /* not every file system can */
+    if (rc != 0 && !b->order.force && errno == EINVAL) { /* some file systems do not support it */
         rc = link(b->part, b->file);
         if (rc == 0)
             unlink(b->part);
@@ -104,7 +104,7 @@ static void backup_end(struct backup *b)
     if (b->order.restore != 0)
         close(b->order.restore);
     if (b->code == PMIXFAB_OK && b->order.verify) {
-        log_info("store: the history is as it was published: %llu generations compared",
+        log_info("store: the history matches its digests: %llu generations compared",
                  (unsigned long long)b->checked.checked);
     } else if (b->code == PMIXFAB_OK && b->order.restore != 0) {
         log_info("restore: %s: %llu bytes, checked", b->file, (unsigned long long)b->bytes);
@@ -141,8 +141,8 @@ static void on_tell(void *arg)
         b->order.progress(line, b->order.cbdata);
 }
 
-/* May the file be written? Only what is a backup can be replaced, whoever asks: the daemon may write more
- * than its administrators should. */
+/* Check that the file may be written. Only a backup may be replaced, whichever administrator asks: the daemon
+ * can write more files than they may. */
 static int backup_check_target(const struct backup *b, bool force, struct fab_err *err)
 {
     struct stat st, store;
@@ -153,16 +153,15 @@ static int backup_check_target(const struct backup *b, bool force, struct fab_er
         return fab_fail(err, PMIXFAB_ERR_CONFLICT, "backup: %s: this is the store itself", b->file);
     if (!force)
         return fab_fail(err, PMIXFAB_ERR_CONFLICT,
-                        "backup: %s: is there already: choose another name, or --force to replace it",
-                        b->file);
+                        "backup: %s: exists already: choose another name, or --force to replace it", b->file);
     if (!S_ISREG(st.st_mode) || !store_is_one(b->file))
         return fab_fail(err, PMIXFAB_ERR_CONFLICT,
-                        "backup: %s: is no backup of fabricd's, and is not replaced: choose another name",
+                        "backup: %s: is not a backup of fabricd, and is not replaced: choose another name",
                         b->file);
     return PMIXFAB_OK;
 }
 
-/* What a backup that was killed has left. */
+/* Remove the rest of a backup that was killed. */
 static void remove_part(const struct backup *b)
 {
     struct stat st;
@@ -178,7 +177,7 @@ int backup_start(struct backup *b, const struct backup_order *order, struct fab_
                         "backup: %.200s: give the whole path: the daemon may be in another folder",
                         order->file);
     if (b->running != NULL)
-        return fab_fail(err, PMIXFAB_ERR_BUSY, "backup: one to %s is under way: wait for its end", b->file);
+        return fab_fail(err, PMIXFAB_ERR_BUSY, "backup: one to %s is running: wait for its end", b->file);
     if (snprintf(b->part, sizeof(b->part), "%s.part", order->file) >= (int)sizeof(b->part))
         return fab_fail(err, PMIXFAB_ERR_RANGE, "backup: %.200s...: the path is too long", order->file);
     snprintf(b->file, sizeof(b->file), "%.*s", (int)sizeof(b->file) - 1, order->file);
@@ -197,7 +196,7 @@ int backup_start(struct backup *b, const struct backup_order *order, struct fab_
     atomic_store(&b->stop, false);
     b->running = work_run(b->base, backup_run, backup_on_done, b);
     return b->running != NULL ? PMIXFAB_OK
-                              : fab_fail(err, PMIXFAB_ERR_NOMEM, "backup: no thread can be started");
+                              : fab_fail(err, PMIXFAB_ERR_NOMEM, "backup: cannot start a thread");
 }
 
 const struct store_history_checked *backup_verified(const struct backup *backup)

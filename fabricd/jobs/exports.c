@@ -18,23 +18,23 @@
 #include "fabricd/process/child.h"
 #include "topo/base/backoff.h"
 
-#define EXPORT_SAME 3 /* fabricctl's exit status with --if-changed: the file says the same already */
+#define EXPORT_SAME 3 /* fabricctl's exit status with --if-changed: the file is up to date */
 #define SECOND      1000000
 #define IDENTITY    96  /* bytes of text */
-#define RECORD_MAX  128 /* the identity, and when it was told */
+#define RECORD_MAX  128 /* the identity, and when the command was run for it */
 
-/* One of the configured files. */
+/* A configured file. */
 struct export_file {
-    char *name;                      /* as configured */
-    const char *format;              /* of `to` */
-    char *path, *record;             /* the file, and what its command was told of */
-    struct config_list to, command;  /* what makes it; and is told of it, n 0: nothing */
-    uint64_t wanted, tried, done;    /* generations; done: all went well */
-    int64_t ended;                   /* the last attempt, microseconds of CLOCK_MONOTONIC; 0: none yet */
-    unsigned failures;               /* since it went well */
-    int64_t exported, changed, told; /* when these were last well, microseconds since 1970; 0: not yet */
-    char identity[IDENTITY];         /* of the file that the command is told of now */
-    struct fab_err err;              /* of the last attempt, where it failed */
+    char *name;                     /* as configured */
+    const char *format;             /* part of `to` */
+    char *path, *record;            /* the file, and the record of its command */
+    struct config_list to, command; /* the words that make the file; the command for changes, n 0: none */
+    uint64_t wanted, tried, done;   /* generations; done: exported without error */
+    int64_t ended;     /* end of the last attempt, microseconds of CLOCK_MONOTONIC; 0: none yet */
+    unsigned failures; /* since the last success */
+    int64_t exported, changed, told; /* last times of success, microseconds since 1970; 0: none yet */
+    char identity[IDENTITY];         /* of the file that the command is run for */
+    struct fab_err err;              /* of the last attempt, if it failed */
 };
 
 struct exports {
@@ -44,15 +44,15 @@ struct exports {
     char *program; /* fabricctl */
     struct timer *timer;
     struct child *child;
-    struct export_file *running; /* whose child it is */
+    struct export_file *running; /* the file of the child */
     uint64_t ended;              /* attempts */
     unsigned n;
     struct export_file files[];
 };
 
-/* ---- what the command was told of ---------------------------------------------------------------- */
+/* ---- the record of the command ------------------------------------------------------------------- */
 
-/* A file that is written anew is another inode. False: there is none. */
+/* Return the identity of the file: a new version has another inode. False: there is no file. */
 static bool export_identity(const struct export_file *e, char text[static IDENTITY])
 {
     struct stat st;
@@ -63,13 +63,13 @@ static bool export_identity(const struct export_file *e, char text[static IDENTI
     return true;
 }
 
-/* Does the record say that the command knows this file, and since when? */
+/* Return whether the record shows that the command was run for this file; set the time. */
 static bool export_is_told(struct export_file *e)
 {
     void *was = NULL;
     size_t size = 0;
     if (!export_identity(e, e->identity))
-        return true; /* somebody took it away: there is nothing to tell */
+        return true; /* the file was removed: there is nothing to report */
     const size_t len = strlen(e->identity);
     const bool same = file_read(e->record, RECORD_MAX, &was, &size) == 0 && size > len &&
                       ((const char *)was)[size - 1] == '\n' && memcmp(was, e->identity, len) == 0;
@@ -96,8 +96,8 @@ static int export_record(struct export_file *e, struct fab_err *err)
 
 /* ---- when ------------------------------------------------------------------------------------------ */
 
-/* Seconds from its last attempt to the next. One that fails waits longer and longer, but for a new
- * generation, which may be what it waits for. */
+/* Return the seconds from the last attempt to the next. The pause grows with each failure, except for a new
+ * generation, which may succeed. */
 static int64_t export_pause(const struct exports *x, const struct export_file *e)
 {
     const int64_t pace = x->config->export_pace;
@@ -106,7 +106,7 @@ static int64_t export_pause(const struct exports *x, const struct export_file *e
     return backoff_pause(&(struct backoff){.first = pace, .most = most, .failed = 1 + failures});
 }
 
-/* Microseconds from now; 0 or less: it is due. */
+/* Return the microseconds until the next attempt; 0 or less: it is due. */
 static int64_t export_wait(const struct exports *x, const struct export_file *e)
 {
     if (e->ended == 0)
@@ -116,7 +116,7 @@ static int64_t export_wait(const struct exports *x, const struct export_file *e)
 
 static void exports_go_on(struct exports *x);
 
-/* The attempt is over. err NULL: all went well. */
+/* End an attempt. err NULL: success. */
 static void export_end(struct exports *x, const struct fab_err *err)
 {
     struct export_file *e = x->running;
@@ -130,7 +130,7 @@ static void export_end(struct exports *x, const struct fab_err *err)
     } else {
         e->failures++;
         e->err = *err;
-        log_error("%s; tried again in %lld s", err->text, (long long)export_pause(x, e));
+        log_error("%s; next attempt in %lld s", err->text, (long long)export_pause(x, e));
     }
     exports_go_on(x);
 }
@@ -177,7 +177,7 @@ static void export_on_written(struct child_result *result, void *arg)
     e->exported = clock_now(CLOCK_REALTIME);
     if (!same) {
         e->changed = e->exported;
-        log_info("export %s: generation %llu says something new", e->name, (unsigned long long)e->tried);
+        log_info("export %s: changed by generation %llu", e->name, (unsigned long long)e->tried);
     }
     if (e->command.n == 0 || export_is_told(e))
         export_end(x, NULL);
@@ -199,7 +199,7 @@ static void export_try(struct exports *x, struct export_file *e)
     export_end(x, &err);
 }
 
-/* The one that has waited longest, or the timer for it. */
+/* Start the file that has waited longest, or set the timer for it. */
 static void exports_go_on(struct exports *x)
 {
     struct export_file *next = NULL;
@@ -231,7 +231,7 @@ void exports_tell(struct exports *exports, uint64_t generation)
     exports_go_on(exports);
 }
 
-/* ---- for people and programs ----------------------------------------------------------------------- */
+/* ---- status ---------------------------------------------------------------------------------------- */
 
 unsigned exports_failing(const struct exports *exports)
 {
@@ -278,7 +278,7 @@ json_t *exports_json(const struct exports *exports)
 
 /* ---- start and end --------------------------------------------------------------------------------- */
 
-/* It is installed beside this program, or in the bin that stands beside its sbin. */
+/* fabricctl is installed beside this program, or in the folder bin beside its sbin. */
 static char *find_fabricctl(void)
 {
     char own[PATH_MAX] = "", *path = NULL;
@@ -305,7 +305,7 @@ static int append_words(struct config_list *list, const char *text)
     return rc;
 }
 
-/* "NAME=FORMAT OPTIONS": fabricctl export FORMAT OPTIONS -o FILE --if-changed */
+/* Parse "NAME=FORMAT OPTIONS" into the words of fabricctl export FORMAT OPTIONS -o FILE --if-changed. */
 static int export_init(struct export_file *e, const struct config *config, const char *pair)
 {
     const char *const folder = config->export_folder;
@@ -324,7 +324,7 @@ static int export_init(struct export_file *e, const struct config *config, const
                  ?: config_append(&e->to, e->path);
     if (rc == PMIXFAB_OK && command != NULL) {
         rc = append_words(&e->command, command);
-        export_is_told(e); /* for `status`: when it was */
+        export_is_told(e); /* sets the time for `status` */
     }
     e->format = e->to.n > 2 ? e->to.items[2] : "";
     return rc;
@@ -347,8 +347,8 @@ int exports_new(struct event_base *base, const struct config *config, struct cou
         rc = export_init(&x->files[i], config, config->exports.items[i]);
     if (rc != PMIXFAB_OK)
         return fab_fail(err, rc, "exports: %s", pmixfab_strerror(rc));
-    if (mkdir(config->export_folder, 0755) != 0 && errno != EEXIST) /* what is written there will fail */
-        log_error("exports: folder %s: cannot be made: %s", config->export_folder, strerror(errno));
+    if (mkdir(config->export_folder, 0755) != 0 && errno != EEXIST) /* the exports will fail and report it */
+        log_error("exports: folder %s: cannot be created: %s", config->export_folder, strerror(errno));
     return PMIXFAB_OK;
 }
 

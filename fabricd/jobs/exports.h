@@ -1,9 +1,9 @@
 /*
- * exports.h - files for other programs that are kept right: after each generation `fabricctl export` makes
- * those that are configured anew, in a child, and where one says something new the site's command is told.
+ * exports.h - keep files for other programs up to date: after each generation, a child runs `fabricctl
+ * export` for each configured file, and when a file's content has changed, the site's command.
  *
- * One child at a time. A file is looked at no more often than the configured pace; what fails is tried again
- * with a growing pause, and the file stays as it was until then. On the loop.
+ * One child at a time. A file is made no more often than the configured pace. A failed attempt is repeated
+ * with growing pauses, and the old file stays until then. On the loop.
  */
 #ifndef FABRICD_JOBS_EXPORTS_H
 #define FABRICD_JOBS_EXPORTS_H
@@ -16,26 +16,28 @@
 #include "fabricd/base/counts.h"
 #include "fabricd/config/config.h"
 
-#define EXPORTS_LONGEST_PAUSE 3600 /* seconds between attempts, where the pace is not longer */
+#define EXPORTS_LONGEST_PAUSE 3600 /* seconds between attempts, unless the pace is longer */
 
 struct exports;
 
-/* Nothing is done where none is configured. Of each file with a command FILE.told says what the command was
- * told of, so that a daemon which ended in between tells it after its next start, and not at every start. */
+/* Create the exports; without configured files they do nothing. For a file with a command, FILE.told records
+ * the version for which the command was run. So after a restart the command runs only for a version that it
+ * has not seen. */
 int exports_new(struct event_base *base, const struct config *config, struct counts *counts,
                 struct exports **out, struct fab_err *err);
-void exports_free(struct exports *exports); /* NULL allowed; kills what runs */
+void exports_free(struct exports *exports); /* NULL allowed; kills a running child */
 
-/* This generation is served now. NULL allowed. */
+/* Note the served generation. NULL allowed. */
 void exports_tell(struct exports *exports, uint64_t generation);
 
-/* For `status`: an array, in the order of the configuration (docs/control.md). NULL without memory. */
+/* Return an array for `status`, in the order of the configuration (docs/control.md). NULL: no memory. */
 json_t *exports_json(const struct exports *exports);
-/* Does one run, or wait for its pace? The next attempt after a failure does not count. NULL allowed. */
+/* Return whether an export runs, or waits for its pace. A retry after a failure does not count. NULL allowed.
+ */
 bool exports_busy(const struct exports *exports);
-/* Attempts that have ended, well or not. NULL allowed. */
+/* Return the number of ended attempts, successful or not. NULL allowed. */
 uint64_t exports_ended(const struct exports *exports);
-/* How many failed when they were tried last. */
+/* Return the number of exports whose last attempt failed. */
 unsigned exports_failing(const struct exports *exports);
 
 #endif

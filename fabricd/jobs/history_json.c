@@ -5,7 +5,7 @@
 
 #include "fabricd/control/connection.h"
 
-/* Lines as an array of strings. */
+/* Return lines as an array of strings. */
 static json_t *subjects_json(const char *lines)
 {
     json_t *array = json_array();
@@ -25,7 +25,7 @@ int change_json(const struct store_change *change, void *array)
                   "what", change->what, "before", change->before, "after", change->after, "why", change->why,
                   "planned", change->planned, "first_seen", control_time(change->first_seen), "last_seen",
                   control_time(change->last_seen), "subjects", subjects_json(change->subjects));
-    /* A text that is not UTF-8 cannot be told in JSON: the names were cleaned before, so there is none. */
+    /* NULL for a text that is not UTF-8; names were cleaned before, so there is none. */
     if (one != NULL)
         json_array_append_new(array, one);
     return json_array_size(array) >= CHANGE_JSON_MAX;

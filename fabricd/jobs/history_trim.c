@@ -1,4 +1,5 @@
-/* history_trim.c - docs/design/store.md says how age is told, and when the clock is not believed. */
+/* history_trim.c - docs/design/store.md describes how the age is determined, and when the clock is trusted.
+ */
 #include "fabricd/jobs/history_trim.h"
 
 #include <stdatomic.h>
@@ -12,7 +13,7 @@
 #include "fabricd/base/work.h"
 #include "fabricd/store/store_tables.h"
 
-/* As if it had jumped now. */
+/* Treat the clock as if it had just jumped. */
 static void clock_doubt(struct clock_trust *trust, int64_t boot)
 {
     trust->jumped = true;
@@ -30,10 +31,10 @@ bool clock_trusted(struct clock_trust *trust, int64_t wall, int64_t boot, int64_
 }
 
 #define FIRST_MS 1000 /* from a publication to the first step */
-#define NEXT_MS  50   /* from a step to the next: they take a tenth of the time */
+#define NEXT_MS  50   /* from one step to the next: the steps take a tenth of the time */
 #define BUSY_MS  500
 #define QUIET_MS 5000    /* from the last commit until the log is folded into the store */
-#define KEPT_MS  3600000 /* between two looks at the age of stores of older schemas */
+#define KEPT_MS  3600000 /* between checks of the age of stores of older schemas */
 #define MONTH    (30 * CLOCK_TRUST)
 
 struct trim {
@@ -43,11 +44,11 @@ struct trim {
     bool (*busy)(void *cbdata);
     void *cbdata;
     struct timer *timer, *kept, *quiet;
-    int folded;    /* how folding the log went last */
-    uint64_t rows; /* that went since it was begun */
+    int folded;    /* the last result of folding the log */
+    uint64_t rows; /* removed since the first step */
     bool shrinking;
     struct clock_trust clock;
-    bool doubted; /* the clock, and it was said */
+    bool doubted; /* the clock is not trusted, and that was logged */
 };
 
 static bool trim_is_clock_trusted(struct trim *trim, int64_t published)
@@ -55,14 +56,13 @@ static bool trim_is_clock_trusted(struct trim *trim, int64_t published)
     bool believed =
         clock_trusted(&trim->clock, clock_now(CLOCK_REALTIME), clock_now(CLOCK_BOOTTIME), published);
     if (!believed && !trim->doubted)
-        log_warning(
-            "history: the clock may be wrong, it was set or is far from what it was: nothing goes for its "
-            "age until it has gone on for a day");
+        log_warning("history: the clock may be wrong, since it was set or has jumped: no change is removed "
+                    "for its age until the clock has run for a day");
     trim->doubted = !believed;
     return believed;
 }
 
-/* What is older goes; 0: nothing for its age. */
+/* Return the time before which changes are removed; 0: none for their age. */
 static int64_t trim_cutoff(struct trim *trim, int64_t published)
 {
     if (trim->config->history_days == 0 || !trim_is_clock_trusted(trim, published))
@@ -110,12 +110,12 @@ static void trim_on_timeout(void *arg)
     log_debug("history: a step of %.1f ms%s", (double)(clock_now(CLOCK_MONOTONIC) - start) / 1e3,
               more ? "" : ", the last");
     if (rc != PMIXFAB_OK)
-        log_warning("history: it is not kept within its bounds: %s", err.text);
+        log_warning("history: cannot be trimmed to its bounds: %s", err.text);
     else if (more)
         timer_after(trim->timer, NEXT_MS);
 }
 
-/* Stores of older schemas, by the clock that the history goes by. */
+/* Remove old stores of older schemas, under the same condition of the clock. */
 static void on_kept(void *arg)
 {
     struct trim *trim = arg;
@@ -125,7 +125,7 @@ static void on_kept(void *arg)
         store_forget_kept(trim->store, now - (int64_t)trim->config->store_keep_days * 86400 * 1000000);
 }
 
-/* Nothing was written for a while: from now on the file alone has everything. */
+/* After a time without writes, fold the log into the store, so that the file alone is complete. */
 static void trim_on_quiet(void *arg)
 {
     struct trim *trim = arg;
@@ -136,7 +136,7 @@ static void trim_on_quiet(void *arg)
     else if (rc != PMIXFAB_OK && rc != trim->folded)
         log_error("%s", err.text);
     else if (rc == PMIXFAB_OK)
-        log_debug("store: its log is folded into it");
+        log_debug("store: its log was folded into it");
     if (rc != PMIXFAB_ERR_BUSY)
         trim->folded = rc;
 }
@@ -157,9 +157,9 @@ void trim_soon(struct trim *trim)
 }
 
 /*
- * What is remembered of the clock ends with the process. So at the start, too: one that is a month ahead of
- * the newest generation, as after a boot with a wrong one, or by which that one is a month ahead of the one
- * before it, has to go on for a day first.
+ * The state of the clock is lost when the process ends. So distrust the clock for a day at the start, too, if
+ * it is a month ahead of the newest generation, as after a boot with a wrong clock, or if that generation is
+ * a month ahead of the one before.
  */
 static int look_at_clock(struct trim *trim, struct fab_err *err)
 {
@@ -212,7 +212,7 @@ void trim_free(struct trim *trim)
     free(trim);
 }
 
-/* ---- the history is compared with its digests ---- */
+/* ---- comparison of the history with its digests ---- */
 
 struct history_check {
     void (*changed)(void *cbdata);

@@ -12,7 +12,7 @@
 #include "fabricd/process/child.h"
 #include "fabricd/store/store_tables.h"
 
-/* A generation that waits. Its changes are read when its turn comes: the first one of a large fabric has
+/* A waiting generation. Its changes are read in its turn: the first generation of a large fabric has
  * megabytes of them. */
 struct waiting {
     struct waiting *prev, *next; /* utlist */
@@ -30,7 +30,7 @@ struct hooks {
     struct waiting *queue;
     unsigned n;
     struct child *child;
-    char *input; /* of the one that runs */
+    char *input; /* of the running hook */
     uint64_t generation;
 };
 
@@ -52,8 +52,8 @@ static json_t *planes_json(const struct event_plane *planes, uint32_t n)
     return list;
 }
 
-/* As the control socket answers `diff`, what was published when, and what came and went of the findings.
- * NULL, told. */
+/* Return the input as JSON: the changes in the format of `diff`, the planes and the time, the findings that
+ * came and went. NULL: logged. */
 static char *make_input(const struct hooks *hooks, const struct waiting *waiting)
 {
     struct fab_err err = {"out of memory"};
@@ -72,7 +72,7 @@ static char *make_input(const struct hooks *hooks, const struct waiting *waiting
     if (news != NULL)
         text = json_dumps(news, JSON_COMPACT);
     if (text == NULL)
-        log_error("hook: generation %llu is not told: %s", (unsigned long long)generation, err.text);
+        log_error("hook: not run for generation %llu: %s", (unsigned long long)generation, err.text);
     json_decref(news);
     json_decref(changes);
     return text;
@@ -129,7 +129,7 @@ static int hook_start(struct hooks *hooks, struct fab_err *err)
                               &hooks->child, err);
 }
 
-/* Start the next one, if none runs; what cannot be started is left out. */
+/* Start the next hook, if none runs; skip those that cannot be started. */
 static void hook_start_next(struct hooks *hooks)
 {
     while (hooks->child == NULL && hooks->queue != NULL) {
@@ -157,7 +157,7 @@ bool hooks_wanted(const struct hooks *hooks)
 
 bool hooks_busy(const struct hooks *hooks)
 {
-    return hooks != NULL && hooks->child != NULL; /* while some wait, one runs */
+    return hooks != NULL && hooks->child != NULL; /* a hook runs as long as some wait */
 }
 
 static struct waiting *waiting_new(const struct hook_news *news)
@@ -180,13 +180,13 @@ static void hooks_append(struct hooks *hooks, const struct hook_news *news)
 {
     struct waiting *waiting = waiting_new(news);
     if (waiting == NULL) {
-        log_error("hook: generation %llu is not told: out of memory", (unsigned long long)news->generation);
+        log_error("hook: not run for generation %llu: out of memory", (unsigned long long)news->generation);
         return;
     }
     if (hooks->n == HOOK_WAITING) {
         struct waiting *oldest = hooks->queue;
-        log_error("hook: generation %llu is not told: %d wait already, and the hook is slower than the "
-                  "fabric changes",
+        log_error("hook: not run for generation %llu: %d are waiting already, since the hook is slower than "
+                  "the fabric changes",
                   (unsigned long long)oldest->generation, HOOK_WAITING);
         count(hooks->counts, COUNT_HOOKS_DROPPED);
         DL_DELETE(hooks->queue, oldest);

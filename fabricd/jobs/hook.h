@@ -1,9 +1,9 @@
 /*
- * hook.h - a program of the site's that is told of each published generation, and of what looks wrong and did
- * not before: the change as JSON on its standard input.
+ * hook.h - run a program of the site for each published generation, and for new findings: it gets the change
+ * as JSON on its standard input.
  *
- * One at a time, in order. While one runs further generations wait, the oldest are left out when there are
- * too many. Nothing waits for a hook, and what becomes of it is a line in the log. On the loop.
+ * One at a time, in order. Meanwhile further generations wait; when there are too many, some are skipped. The
+ * daemon does not wait for a hook, and logs its result. On the loop.
  */
 #ifndef FABRICD_JOBS_HOOK_H
 #define FABRICD_JOBS_HOOK_H
@@ -20,32 +20,32 @@
 struct store;
 struct hooks;
 
-/* config->hook may be empty: then hooks_tell() does nothing. The changes are read from the store. */
+/* config->hook may be empty: hooks_tell() then does nothing. The changes are read from the store. */
 int hooks_new(struct event_base *base, const struct config *config, struct counts *counts,
               struct store *store, struct hooks **out, struct fab_err *err);
-void hooks_free(struct hooks *hooks); /* NULL allowed; kills the one that runs */
+void hooks_free(struct hooks *hooks); /* NULL allowed; kills a running hook */
 
-/* What was published, and when (microseconds since 1970); what came and went of what looks wrong. */
+/* The published change and its time (microseconds since 1970); the findings that came and went. */
 struct hook_news {
     uint64_t generation; /* the newest */
     int64_t published;
-    bool changed;                     /* that one is new: */
-    const struct event_plane *planes; /* with these, which are copied */
+    bool changed;                     /* the generation is new: */
+    const struct event_plane *planes; /* its planes, which are copied */
     uint32_t n;
     json_t *findings; /* an array, whose reference is taken; NULL: none */
 };
-/* Nothing changed and no finding: nothing is told. hooks may be NULL. */
+/* Run the hook for these news. Without a change and a finding nothing is run. hooks may be NULL. */
 void hooks_tell(struct hooks *hooks, const struct hook_news *news);
-/* Start a program of the site's with these words; its environment says where the daemon is found and what it
- * serves, so that the program can ask more with fabricctl. */
+/* Start a program of the site with these words. Its environment has the daemon's address and its generation,
+ * so that the program can use fabricctl. */
 int hook_start_program(struct event_base *base, const struct config *config, uint64_t generation,
                        const struct config_list *words, struct child_order order, struct child **out,
                        struct fab_err *err);
 
-/* Does one run or wait? hooks may be NULL. */
+/* Return whether a hook runs or waits. hooks may be NULL. */
 bool hooks_busy(const struct hooks *hooks);
 
-/* Is there a hook? */
+/* Return whether a hook is configured. */
 bool hooks_wanted(const struct hooks *hooks);
 
 #endif

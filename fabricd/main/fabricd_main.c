@@ -55,7 +55,7 @@ int fabricd_main(int argc, char **argv)
             status = restore_run(&config);
         } else if (config.foreground || process_daemonize(&config) == PMIXFAB_OK) {
             process_descriptors();
-            mallopt(M_ARENA_MAX, 1); /* what threads free is trimmed with all else */
+            mallopt(M_ARENA_MAX, 1); /* one arena: malloc_trim() then covers memory that threads freed */
             metrics_started();
             status = role_run(&config);
         } else {

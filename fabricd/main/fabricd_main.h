@@ -1,27 +1,27 @@
 /*
- * fabricd_main.h - the room where the program begins: which role, in which order its parts start and stop,
- * and what each is handed of the others.
+ * fabricd_main.h - the room of the program's start: the choice of the role, the order in which its parts
+ * start and stop, and the links between the parts.
  */
 #ifndef FABRICD_MAIN_FABRICD_MAIN_H
 #define FABRICD_MAIN_FABRICD_MAIN_H
 
 #include "fabricd/config/config.h"
 
-/* The whole program behind main(). */
+/* The whole program, called by main(). */
 int fabricd_main(int argc, char **argv);
 
-/* Put the backup of the configuration in place of its store; the exit status. What happened is logged. */
+/* Replace the configured store with the configured backup. Returns the exit status; the log has the details.
+ */
 int restore_run(const struct config *config);
 
-/* The role scheduler, after the options; its exit status. */
+/* Run the role scheduler, after the options; returns its exit status. */
 int scheduler_run(struct config *config);
 
 /*
- * The same in its three steps, for a caller that runs the loop itself: begin (on error the reason is in the
- * log), run scheduler_loop() until the role is leaving, end. The configuration outlives the role. *again: the
- * role is to begin anew, after a restore or because the store's disk has room again. Returns the code of the
- * last sweep with
- * --once, else PMIXFAB_OK.
+ * The same in three steps, for a caller that runs the loop itself: begin (on error the reason is in the log),
+ * run scheduler_loop() until the role is leaving, end. The configuration outlives the role. *again: the role
+ * has to start again, after a restore or because the store's disk has room again. Returns the code of the
+ * last sweep with --once, else PMIXFAB_OK.
  */
 struct role;
 struct loop;

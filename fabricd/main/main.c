@@ -3,6 +3,6 @@
 
 int main(int argc, char **argv)
 {
-    signals_ignore(); /* its children begin here, too */
+    signals_ignore(); /* inherited by children */
     return fabricd_main(argc, argv);
 }

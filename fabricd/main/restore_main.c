@@ -10,7 +10,8 @@
 #include "fabricd/process/process.h"
 #include "fabricd/store/store.h"
 
-/* The owner of the store stays, whoever asks. The backup is opened before this process becomes the owner. */
+/* The store keeps its owner, whichever user runs this. The backup is opened before this process changes to
+ * the owner. */
 int restore_run(const struct config *config)
 {
     char kept[PATH_MAX];
@@ -23,7 +24,7 @@ int restore_run(const struct config *config)
         rc = store_restore(config->store, config->restore, fd, kept, sizeof(kept), &err);
     if (rc == PMIXFAB_OK)
         log_warning("store: %s is restored from %s%s%s", config->store, config->restore,
-                    kept[0] != '\0' ? "; what it was is kept as " : "", kept);
+                    kept[0] != '\0' ? "; the old store is kept as " : "", kept);
     else
         log_error("%s", err.text);
     if (fd >= 0)

@@ -1,4 +1,4 @@
-/* scheduler_main.c - the role scheduler: its parts, made and ended. */
+/* scheduler_main.c - the role scheduler: creation and end of its parts. */
 #include <jansson.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -20,26 +20,26 @@
 #include "fabricd/store/store.h"
 #include "topo/base/backoff.h"
 
-/* The role: its decisions, what they work on, and the rest that lives as long. */
+/* The role: its decisions, their inputs, and all other parts of the same lifetime. */
 struct role {
     struct config *config;
     struct loop loop;
     struct scheduler scheduler;
     struct ops_parts ops;
-    struct timer *room;        /* looks whether the store's disk has room again; NULL: it has */
-    struct backoff room_again; /* milliseconds between looks */
-    bool hangup;               /* it came while the role began */
-    bool again;                /* the role is to end, and to begin anew */
+    struct timer *room;        /* checks whether the store's disk has room again; NULL: it has room */
+    struct backoff room_again; /* milliseconds between checks */
+    bool hangup;               /* SIGHUP came while the role began */
+    bool again;                /* the role has to end and start again */
 };
 
 /* ---- the configuration changes ------------------------------------------------------------------ */
 
-/* Without its run directory the daemon hears nothing else, so that is made anew, too. */
+/* Without its run directory the daemon has no control socket, so SIGHUP restores that directory, too. */
 static void scheduler_on_hangup(void *arg)
 {
     struct role *role = arg;
     struct scheduler *d = &role->scheduler;
-    if (d->control == NULL) { /* --once, or at the start */
+    if (d->control == NULL) { /* with --once, or at the start */
         role->hangup = true;
         return;
     }
@@ -54,7 +54,7 @@ static void scheduler_on_turn(void *arg)
     control_turn(role->scheduler.control);
 }
 
-/* Most is read where it is needed; these have made something of it. */
+/* Most settings are read where they are used. The parts below keep derived values. */
 static void scheduler_on_reload(void *owner, const struct config_reload *reload)
 {
     struct ops_parts *ops = owner;
@@ -68,7 +68,7 @@ static void scheduler_on_reload(void *owner, const struct config_reload *reload)
     publisher_reconfigured(d->publisher);
     scheduler_reconfigured(d, reload);
     trim_soon(d->trimmer);
-    exports_tell(d->exports, d->status.generation); /* at another pace */
+    exports_tell(d->exports, d->status.generation); /* at the new rate */
 }
 
 /* ---- a disk that is full or read-only ------------------------------------------------------------- */
@@ -76,12 +76,12 @@ static void scheduler_on_reload(void *owner, const struct config_reload *reload)
 #define ROOM_FIRST_MS 1000
 #define ROOM_LAST_MS  60000
 
-/* With room the role begins anew, as a start does that finds it so. */
+/* With room the role starts again, as after a start with a full disk. */
 static void on_room(void *arg)
 {
     struct role *role = arg;
     if (store_no_room(role->config->store, false) == 0) {
-        log_warning("store %s: there is room again: beginning anew", role->config->store);
+        log_warning("store %s: there is room again: restarting", role->config->store);
         role->again = true;
         event_base_loopbreak(role->loop.base);
         return;
@@ -106,12 +106,12 @@ static int wait_for_room(struct role *role, struct fab_err *err)
 static void scheduler_stop(struct role *role)
 {
     struct scheduler *d = &role->scheduler;
-    /* What scans and sweeps may end by itself while the rest is stopped. */
+    /* Ask scans and sweeps to end first: they may do so while the rest is stopped. */
     sweep_leave(d->sweep);
     monitor_leave(d->monitor);
     timer_cancel(d->retain_timer);
     if (d->publication != NULL &&
-        d->publication->set != NULL) /* stored: leave the run directory as the store is */
+        d->publication->set != NULL) /* stored: make the run directory equal the store */
         publish_finish(d->publisher, d->publication);
     publication_free(d->publication);
     history_check_free(d->history_check);
@@ -158,7 +158,7 @@ static uint64_t channel_on_held(const char *host, void *cbdata)
     return host_reports_held(host, role->scheduler.nodes);
 }
 
-/* Where nodes cannot connect the fabric is served all the same. */
+/* Listen for nodes. On failure fabricd serves the fabric without them. */
 static void start_nodes(struct role *role)
 {
     struct scheduler *d = &role->scheduler;
@@ -171,7 +171,7 @@ static void start_nodes(struct role *role)
         rc = channel_server_start(d->channel, &calls, d->config, publisher_served(d->publisher), d->counts,
                                   &err);
     if (rc != PMIXFAB_OK)
-        log_error("nodes cannot deliver what they report: %s", err.text);
+        log_error("nodes cannot deliver reports: %s", err.text);
 }
 
 static bool is_publishing(void *arg)
@@ -180,12 +180,12 @@ static bool is_publishing(void *arg)
     return d->publication != NULL;
 }
 
-/* What is published, stored and believed, and the events that change it. */
+/* Start the published state, the store, the reports, and the events that change them. */
 static int scheduler_start_core(struct role *role, struct fab_err *err)
 {
     struct scheduler *d = &role->scheduler;
     notify_status("opening the store %s", d->config->store);
-    notify_starting(); /* until the store tells how it goes on */
+    notify_starting(); /* until the store reports its progress */
     int rc = process_lock(d->config, &d->lock, err);
     if (rc == PMIXFAB_OK && (d->counts = counts_new()) == NULL)
         rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
@@ -196,7 +196,7 @@ static int scheduler_start_core(struct role *role, struct fab_err *err)
     rc = loop_new(&role->loop);
     d->base = role->loop.base;
     if (rc != PMIXFAB_OK || scheduler_new_events(d) != PMIXFAB_OK)
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "the event loop cannot be made");
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "cannot create the event loop");
     struct store *store = publisher_store(d->publisher);
     rc = findings_new(d->config, store, &d->findings, err);
     if (rc != PMIXFAB_OK)
@@ -224,7 +224,7 @@ static int scheduler_start_jobs(struct role *role, struct fab_err *err)
     if (rc == PMIXFAB_OK)
         rc = exports_new(d->base, d->config, d->counts, &d->exports, err);
     if (rc == PMIXFAB_OK)
-        exports_tell(d->exports, d->status.generation); /* what was published while no daemon ran, too */
+        exports_tell(d->exports, d->status.generation); /* also changes from before this start */
     if (rc == PMIXFAB_OK)
         rc = trim_new(d->base, d->config, d->counts, store, is_publishing, d, &d->trimmer, err);
     if (rc == PMIXFAB_OK)
@@ -234,7 +234,7 @@ static int scheduler_start_jobs(struct role *role, struct fab_err *err)
     return rc;
 }
 
-/* For operators, by command and by file. */
+/* Start the parts for operators: commands and files. */
 static int scheduler_start_operator(struct role *role, struct fab_err *err)
 {
     struct scheduler *d = &role->scheduler;
@@ -264,7 +264,7 @@ static int scheduler_start_operator(struct role *role, struct fab_err *err)
     return rc == PMIXFAB_ERR_NOMEM ? fab_fail(err, rc, "out of memory") : rc;
 }
 
-/* In this order: what was published last is served before anything else is done. */
+/* In this order: the last published state is served before anything else is done. */
 static int scheduler_start(struct role *role, struct fab_err *err)
 {
     struct scheduler *d = &role->scheduler;
@@ -282,21 +282,21 @@ static int scheduler_start(struct role *role, struct fab_err *err)
     return scheduler_start_operator(role, err);
 }
 
-/* The store is closed: the copy of a backup that was asked for takes its place. */
+/* Replace the closed store with the copy of the requested backup. */
 static void finish_restore(const struct config *config, int answer_fd)
 {
     char kept[PATH_MAX];
     struct fab_err err = {""};
     int rc = store_restore_copied(config->store, kept, sizeof(kept), &err);
     if (rc == PMIXFAB_OK)
-        log_warning("store: %s is restored; what it was is kept as %s", config->store, kept);
+        log_warning("store: %s is restored; the old store is kept as %s", config->store, kept);
     else
         log_error("%s", err.text);
     json_t *answer = rc == PMIXFAB_OK
                          ? json_pack("{s:b, s:s}", "ok", 1, "kept", kept)
                          : json_pack("{s:b, s:i, s:s}", "ok", 0, "error", rc, "message", err.text);
     if (json_dumpfd(answer, answer_fd, JSON_COMPACT) != 0 || write(answer_fd, "\n", 1) != 1)
-        log_debug("whoever asked for the restore is gone");
+        log_debug("restore: the caller has disconnected");
     json_decref(answer);
     close(answer_fd);
 }
@@ -336,7 +336,7 @@ int scheduler_begin(struct config *config, struct role **out)
     if (!config->once)
         log_info("serving generation %llu at %s", (unsigned long long)d->status.generation,
                  pmix_server_uri(d->pmix));
-    scheduler_refresh(d, NULL, false); /* from within the loop, which can be left then */
+    scheduler_refresh(d, NULL, false); /* from within the loop, so that it can be left */
     if (role->hangup)
         scheduler_on_hangup(role);
     return PMIXFAB_OK;
@@ -367,10 +367,10 @@ int scheduler_end(struct role *role, bool *again)
     const struct config *config = role->config;
     const int code = config->once ? role->scheduler.status.code : PMIXFAB_OK, restored = role->ops.restored;
     *again = (restored != 0 || role->again) && !role->loop.ended;
-    if (*again) { /* a restore can be killed at any moment */
+    if (*again) { /* a restore can be interrupted at any moment */
         signal(SIGTERM, SIG_DFL);
         signal(SIGINT, SIG_DFL);
-        signal(SIGHUP, SIG_IGN); /* until the new start, which reads the configuration, takes it */
+        signal(SIGHUP, SIG_IGN); /* until the new start handles it and reads the configuration */
     }
     scheduler_stop(role);
     free(role);
@@ -385,12 +385,12 @@ int scheduler_run(struct config *config)
     bool again;
     if (scheduler_begin(config, &role) != PMIXFAB_OK)
         return 1;
-    if (!scheduler_is_leaving(role)) /* it was said while the PMIx server began */
+    if (!scheduler_is_leaving(role)) /* the end may have been requested while the PMIx server started */
         loop_run(scheduler_loop(role));
     int rc = scheduler_end(role, &again);
     if (again) {
         process_again();
-        log_error("fabricd cannot begin anew: start it again");
+        log_error("fabricd cannot restart itself: start it again");
         return 1;
     }
     return rc == PMIXFAB_OK ? 0 : 1;

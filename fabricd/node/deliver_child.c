@@ -28,10 +28,10 @@
 #define MAX_LINE       65536 /* bytes of an answer */
 #define FIRST_PAUSE_MS 100
 #define MAX_PAUSE_MS   5000
-#define ANSWER_SECONDS 30     /* fabricd stores before it answers */
-#define LAST_US        800000 /* for what still waits at the end, if fabricd is there */
+#define ANSWER_SECONDS 30     /* fabricd stores the report before it answers */
+#define LAST_US        800000 /* for waiting inventories at the end, if fabricd answers */
 
-/* What a host has, to be delivered. */
+/* An inventory of a host, waiting for delivery. */
 struct waiting {
     UT_hash_handle hh;
     size_t size;
@@ -46,36 +46,36 @@ struct deliverer {
     struct sockaddr_un address;
     unsigned max_hosts;
     size_t max_bytes, bytes;
-    struct waiting *hosts; /* in the order in which they came */
-    struct waiting *asked; /* fabricd's answer is waited for; NULL: for none */
-    bool newer;            /* a newer one of that host has come meanwhile */
+    struct waiting *hosts; /* in order of arrival */
+    struct waiting *asked; /* the delivery that waits for fabricd's answer; NULL: none */
+    bool newer;            /* a newer inventory of that host has arrived meanwhile */
     struct backoff pause;  /* milliseconds */
-    bool told;             /* the log knows that there is no fabricd */
-    bool ending;           /* nothing comes any more */
+    bool told;             /* the log has a line that fabricd is not reachable */
+    bool ending;           /* the input is at its end */
 };
 
 enum outcome { TAKEN, REFUSED, LATER };
 
 static void deliver_next(struct deliverer *d);
 
-/* ---- what waits --------------------------------------------------------------------------------- */
+/* ---- waiting inventories ------------------------------------------------------------------------ */
 
 static void drop_waiting(struct deliverer *d, struct waiting *waiting)
 {
-    HASH_DEL(d->hosts, waiting); /* NOLINT(clang-analyzer-unix.Malloc): nothing links to a freed one */
+    HASH_DEL(d->hosts, waiting); /* NOLINT(clang-analyzer-unix.Malloc): no link to the freed entry is left */
     d->bytes -= waiting->size;
     free(waiting->bytes);
     free(waiting);
 }
 
-/* In the place of what waited of this host; the bytes are taken, but on an error. */
+/* Replace the waiting inventory of this host. Takes the bytes, except on an error. */
 static int keep_newest(struct deliverer *d, const char *host, void *bytes, size_t size, struct fab_err *err)
 {
     struct waiting *waiting;
     HASH_FIND_STR(d->hosts, host, waiting);
     size_t others = d->bytes - (waiting == NULL ? 0 : waiting->size);
     if ((waiting == NULL && HASH_COUNT(d->hosts) >= d->max_hosts) || size > d->max_bytes - others)
-        return fab_fail(err, PMIXFAB_ERR_RANGE, "%s: too much waits for fabricd already", host);
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "%s: too many inventories are waiting for fabricd", host);
     if (waiting == NULL) {
         waiting = calloc(1, sizeof(*waiting));
         if (waiting == NULL)
@@ -104,8 +104,7 @@ static void take_inventory(struct deliverer *d, struct evbuffer *in, size_t size
         rc = fab_delivery_decode(bytes, size, &delivery, &err);
     }
     if (rc == PMIXFAB_OK && delivery.base != 0)
-        rc = fab_fail(&err, PMIXFAB_ERR_CONFLICT, "%s: a change, and not what the host has as a whole",
-                      delivery.host);
+        rc = fab_fail(&err, PMIXFAB_ERR_CONFLICT, "%s: a delta, not a full inventory", delivery.host);
     if (rc == PMIXFAB_OK)
         rc = keep_newest(d, delivery.host, bytes, size, &err);
     if (rc == PMIXFAB_OK)
@@ -131,7 +130,7 @@ static void tell_outcome(struct deliverer *d, enum outcome outcome, const char *
     else if (outcome == LATER && !d->told)
         log_info("inventory of %s waits: %s", host, why);
     else if (outcome == TAKEN && d->told)
-        log_info("inventory of %s taken by fabricd", host);
+        log_info("inventory of %s accepted by fabricd", host);
     d->told = outcome == LATER;
 }
 
@@ -147,20 +146,20 @@ static void end_attempt(struct deliverer *d, enum outcome outcome, const char *w
         deliver_next(d);
         return;
     }
-    HASH_DEL(d->hosts, asked); /* behind the others */
+    HASH_DEL(d->hosts, asked); /* moves to the end of the queue */
     HASH_ADD_STR(d->hosts, host, asked);
     timer_after(d->again, backoff_next(&d->pause));
     if (d->ending)
         event_base_loopbreak(d->base);
 }
 
-/* Whatever still comes is not for the next one. */
+/* Close the connection, so that a late answer is not read as that of the next inventory. */
 static void fail_attempt(struct deliverer *d, const char *what)
 {
     char why[300];
     snprintf(why, sizeof(why), "%s: %s", d->address.sun_path, what);
     hang_up_out(d);
-    if (d->asked != NULL) /* else it is a connection that stayed open over a pause */
+    if (d->asked != NULL) /* otherwise an idle connection has ended */
         end_attempt(d, LATER, why);
 }
 
@@ -172,10 +171,10 @@ static void read_answer(struct deliverer *d, const char *line, size_t len)
     int code = error == NULL ? PMIXFAB_ERR_IO : (int)json_integer_value(error);
     if (!json_is_object(answer) || (ok != NULL && !json_is_boolean(ok)) ||
         (error != NULL && !json_is_integer(error)) || (message != NULL && !json_is_string(message)))
-        fail_attempt(d, "its answer is not understood");
+        fail_attempt(d, "its answer is invalid");
     else if (json_is_true(ok))
         end_attempt(d, TAKEN, "");
-    else if (ok != NULL) /* else it only tells of progress */
+    else if (ok != NULL) /* otherwise it is a progress message */
         end_attempt(d, deliver_may_pass(code) ? LATER : REFUSED,
                     message != NULL ? json_string_value(message) : pmixfab_strerror(code));
     json_decref(answer);
@@ -192,7 +191,7 @@ static void on_line(struct bufferevent *out, void *arg)
         free(line);
     }
     if (d->out == out && evbuffer_get_length(bufferevent_get_input(out)) >= MAX_LINE)
-        fail_attempt(d, "a line of its answer does not end");
+        fail_attempt(d, "a line of its answer is too long");
 }
 
 static void on_lost(struct bufferevent *out, short what, void *arg)
@@ -200,8 +199,8 @@ static void on_lost(struct bufferevent *out, short what, void *arg)
     (void)out;
     if ((what & BEV_EVENT_TIMEOUT) != 0)
         fail_attempt(arg, (what & BEV_EVENT_WRITING) != 0 ? "it does not read" : "no answer");
-    else if ((what & BEV_EVENT_READING) != 0) /* it may have said why before it closed: that is read first */
-        fail_attempt(arg, "it hung up before it answered");
+    else if ((what & BEV_EVENT_READING) != 0) /* a reason sent before the close is read first */
+        fail_attempt(arg, "it closed the connection before it answered");
 }
 
 /* ---- an attempt --------------------------------------------------------------------------------- */
@@ -210,9 +209,9 @@ static int connect_out(struct deliverer *d, struct fab_err *err)
 {
     const struct timeval limit = {.tv_sec = ANSWER_SECONDS};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    /* On a UNIX socket it is done at once, or not at all (EAGAIN: too many wait there). */
+    /* On a UNIX socket, connect() succeeds or fails at once (EAGAIN: too many connections wait there). */
     if (fd < 0 || connect(fd, (struct sockaddr *)&d->address, sizeof(d->address)) != 0)
-        fab_fail(err, PMIXFAB_ERR_UNREACH, "%s: %s: is fabricd running?", d->address.sun_path,
+        fab_fail(err, PMIXFAB_ERR_UNREACH, "%s: %s: check that fabricd is running", d->address.sun_path,
                  strerror(errno));
     else if ((d->out = bufferevent_socket_new(d->base, fd, BEV_OPT_CLOSE_ON_FREE)) == NULL)
         fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
@@ -240,14 +239,14 @@ static int send_out(struct deliverer *d, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-/* The first one that waits, if nothing is under way and there is no pause. */
+/* Deliver the first waiting inventory, unless a delivery is running or a pause lasts. */
 static void deliver_next(struct deliverer *d)
 {
     struct fab_err err = {""};
     if (d->asked != NULL || timer_pending(d->again))
         return;
     if (d->hosts == NULL) {
-        hang_up_out(d); /* no connection is kept for days */
+        hang_up_out(d); /* an idle connection is not kept */
         if (d->ending)
             event_base_loopbreak(d->base);
         return;
@@ -263,7 +262,7 @@ static void on_pause_over(void *arg)
     deliver_next(arg);
 }
 
-/* ---- what comes --------------------------------------------------------------------------------- */
+/* ---- input -------------------------------------------------------------------------------------- */
 
 static void on_in(struct bufferevent *bev, void *arg)
 {
@@ -284,7 +283,7 @@ static void on_in_over(struct bufferevent *bev, short what, void *arg)
     struct deliverer *d = arg;
     (void)bev, (void)what;
     d->ending = true;
-    if (d->asked == NULL) /* nothing waits, or fabricd is away */
+    if (d->asked == NULL) /* nothing waits, or fabricd cannot be reached */
         event_base_loopbreak(d->base);
     else
         event_base_loopexit(d->base, &last);
@@ -336,7 +335,7 @@ int deliver_from(int fd, const char *rundir, unsigned max_hosts, size_t max_byte
     else
         log_error("inventories refused: out of memory");
     if (d.hosts != NULL)
-        log_warning("inventories that fabricd has not taken, dropped: %u", HASH_COUNT(d.hosts));
+        log_warning("inventories dropped, not accepted by fabricd: %u", HASH_COUNT(d.hosts));
     tear_down(&d);
     return ready ? 0 : 1;
 }

@@ -57,9 +57,9 @@ static void node_set_stale(struct node *node, bool stale, const char *reason)
     if (stale && !s->stale)
         s->stale_since = clock_now(CLOCK_REALTIME);
     if (stale && strcmp(s->stale_reason, reason) != 0)
-        log_warning("%s; what was published last is served", reason);
+        log_warning("%s; serving the last published snapshots", reason);
     if (!stale && s->stale)
-        log_info("the scheduler confirms what is served");
+        log_info("the scheduler confirms the served snapshots");
     s->stale = stale;
     if (!stale)
         s->stale_since = 0;
@@ -88,7 +88,7 @@ uint64_t node_acked(void *arg)
     return deliver_acked(node->deliver);
 }
 
-/* It is connected once the scheduler has said how it is. */
+/* The node counts as connected when the first news have arrived. */
 void node_on_news(const struct channel_news *news, bool at_once, void *arg)
 {
     struct node *node = arg;
@@ -153,7 +153,7 @@ void node_on_mirror_served(void *arg)
     (void)arg;
 }
 
-/* Whoever waits for this scan hears what came of it. */
+/* Answer the callers that wait for this scan. */
 void node_on_upload(int code, const char *reason, void *arg)
 {
     struct node *node = arg;
@@ -187,7 +187,7 @@ void node_interval_changed(struct node *node)
     node_wait_for_next(node);
 }
 
-/* A scan that came to nothing. */
+/* End a scan that has no result. */
 static void scan_failed(struct node *node, int code, const char *reason)
 {
     log_error("host scan: %s", reason);
@@ -220,12 +220,12 @@ static void node_on_host_scan(struct host_scan_result *result, void *arg)
     count(node->counts, result->failed > 0 ? COUNT_SCANS_FAILED : COUNT_SCANS);
     log_debug("host scan %llu: %.1f ms, %u of %u probes failed, %u items%s", (unsigned long long)node->number,
               result->milliseconds, result->failed, result->asked, result->report.n_items,
-              found ? ", other than before" : "");
+              found ? ", changed" : "");
     if (before == NULL && result->asked > 0 && result->failed == result->asked) {
-        scan_failed(node, PMIXFAB_ERR_IO, result->err.text); /* nothing is known, which is not "no devices" */
+        scan_failed(node, PMIXFAB_ERR_IO, result->err.text); /* unknown is not "no devices" */
         return;
     }
-    node->must = node->again && node->must; /* of those who asked meanwhile */
+    node->must = node->again && node->must; /* requests during the scan concern the next one */
     node->delivering = node->number;
     if (node->control != NULL)
         control_progress(node->control, "delivering");
@@ -251,15 +251,15 @@ void node_repair_rundir(struct node *node)
     served_set_put(set);
     deliver_state(node->deliver);
     if (rc == PMIXFAB_OK)
-        log_warning("run directory: %s was removed, made anew", node->config->rundir);
+        log_warning("run directory: %s was removed: created again", node->config->rundir);
     else
-        log_error("run directory: it was removed, and cannot be made anew: %s", err.text);
+        log_error("run directory: it was removed and cannot be created again: %s", err.text);
 }
 
 uint32_t node_mend(void *arg)
 {
     struct node *node = arg;
-    if (mirror_is_busy(node->mirror)) /* its end does the same */
+    if (mirror_is_busy(node->mirror)) /* the mirror does the same when it has finished */
         return 0;
     struct served_set *set = served_get(node->served);
     struct fab_err err = {""};
@@ -290,7 +290,7 @@ static void node_start_host_scan(struct node *node)
 void node_on_device(void *arg)
 {
     struct node *node = arg;
-    log_info("devices: something has changed");
+    log_info("devices: a device has changed");
     node->device_changed = true;
     node_scan_soon(node);
 }

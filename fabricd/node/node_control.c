@@ -1,4 +1,4 @@
-/* node_control.c - what can be asked on a node's control socket. */
+/* node_control.c - the operations of a node's control socket. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -12,7 +12,7 @@ static json_t *text_or_null(const char *text)
     return text[0] == '\0' ? json_null() : json_string(text);
 }
 
-/* null: none. */
+/* null: no sources. */
 static json_t *node_source_names(uint32_t sources)
 {
     char text[80];
@@ -65,7 +65,7 @@ static void op_refresh(struct connection *connection, json_t *request)
     if (!connection_allowed(connection, "refresh"))
         return;
     connection_wait(connection, node_scan(connection->control->owner));
-    log_info("refresh asked for by uid %u", (unsigned)connection->uid);
+    log_info("refresh requested by uid %u", (unsigned)connection->uid);
     connection_send(connection, json_pack("{s:s}", "progress", "scanning"));
 }
 

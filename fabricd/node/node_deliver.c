@@ -15,11 +15,11 @@
 #include "topo/base/text.h"
 #include "topo/model/delivery.h"
 
-#define DELIVER_MS     30000 /* until an attempt is given up: each munged may need 10 s */
+#define DELIVER_MS     30000 /* timeout of an attempt: each munged may need 10 s */
 #define ONCE_MS        5000  /* ... with --once, waiting for a connection included */
 #define FIRST_PAUSE_MS 200
 #define MAX_PAUSE_MS   30000
-#define REFUSED_MS     300000 /* what was refused is tried again after that, or when it changes */
+#define REFUSED_MS     300000 /* a refused report is retried after that time, or when it changes */
 
 struct deliver {
     struct event_base *base;
@@ -28,14 +28,14 @@ struct deliver {
     struct channel_client *client;
     struct deliver_calls calls;
     struct timer *again;
-    struct node_state keep;  /* the report: to be delivered, once status.digest is set */
-    struct fab_report acked; /* what the scheduler holds of us: a change can be told against it */
+    struct node_state keep;  /* the report; to be delivered once status.digest is set */
+    struct fab_report acked; /* the report that the scheduler holds: base of a delta */
     uint64_t acked_digest;
-    struct state_announced sent; /* what is on its way; digest 0: nothing is */
+    struct state_announced sent; /* the delivery that waits for its answer; digest 0: none */
     bool sent_delta;
-    uint64_t kept; /* digest of the report in the file; 0: there is none */
+    uint64_t kept; /* digest of the report in the file; 0: none */
     bool must, connected;
-    int no_entry; /* the scheduler takes no connection of this host: why not, with the reason; 0: it does */
+    int no_entry; /* code and reason why the scheduler rejects connections of this host; 0: it does not */
     char no_entry_reason[480];
     struct backoff pause; /* milliseconds */
     struct deliver_status status;
@@ -50,7 +50,7 @@ static void after_a_pause(struct deliver *d)
 
 /* ---- the end of an attempt ---------------------------------------------------------------------- */
 
-/* The scheduler's words stand in our log and status: what is not text does not. */
+/* Store the scheduler's reason without control characters, since it goes into our log and status. */
 static void upload_set_reason(struct deliver *d, const char *reason)
 {
     char clean[sizeof(d->status.reason)];
@@ -68,20 +68,20 @@ static void upload_succeeded(struct deliver *d)
     d->calls.done(PMIXFAB_OK, "", d->calls.cbdata);
 }
 
-/* It is tried again after a pause, or when there is a connection. */
+/* Note a failure that is retried after a pause, or when there is a connection. */
 static void upload_failed(struct deliver *d, int code, const char *reason)
 {
     bool told = strcmp(d->status.reason, reason) == 0;
     upload_set_reason(d, reason);
     d->status.refused = false;
-    if (!told && d->connected) /* that there is no connection is said by others */
+    if (!told && d->connected) /* a missing connection is logged elsewhere */
         log_warning("deliver: %s", d->status.reason);
     if (d->connected)
         after_a_pause(d);
     d->calls.done(code, d->status.reason, d->calls.cbdata);
 }
 
-/* Trying again soon would change nothing. */
+/* Note a refusal that an early retry would not change. */
 static void upload_rejected(struct deliver *d, int code, const char *reason)
 {
     bool told = d->status.refused && strcmp(d->status.reason, reason) == 0;
@@ -93,7 +93,7 @@ static void upload_rejected(struct deliver *d, int code, const char *reason)
     d->calls.done(code, d->status.reason, d->calls.cbdata);
 }
 
-/* The report is what the scheduler holds, to the last bit. */
+/* Keep a copy of the report that the scheduler holds bit by bit, as the base of a delta. */
 static void remember_acked(struct deliver *d)
 {
     struct fab_report copy;
@@ -105,7 +105,7 @@ static void remember_acked(struct deliver *d)
     }
 }
 
-/* Does the scheduler know all that we do? Where sources are unknown to us it holds more. */
+/* Return whether the scheduler has all our data. For sources that are unknown to us it holds more. */
 static bool is_told(const struct deliver *d)
 {
     const struct state_announced *told = &d->keep.announced;
@@ -129,10 +129,11 @@ static void upload_acked(struct deliver *d, const struct state_announced *sent)
         upload_succeeded(d);
     else if (sent->digest != d->status.digest || sent->failed != d->keep.failed ||
              sent->unknown != d->keep.unknown)
-        try_now(d); /* there is another one meanwhile */
+        try_now(d); /* the report has changed meanwhile */
     else
-        upload_failed(d, PMIXFAB_ERR_CONFLICT,
-                      "the scheduler holds another report of this host: does another node have its name?");
+        upload_failed(
+            d, PMIXFAB_ERR_CONFLICT,
+            "the scheduler holds another report of this host: check that no other node has its name");
 }
 
 bool deliver_may_pass(int code)
@@ -154,13 +155,13 @@ static void upload_on_answer(struct channel_reply *reply, void *cbdata)
         d->status.acked = outcome.held;
     } else if (code == PMIXFAB_OK) {
         code = PMIXFAB_ERR_FOREIGN;
-        reason = "the scheduler's answer is not what a fabricd says";
+        reason = "the scheduler's answer is invalid";
     }
     d->sent.digest = 0;
     if (code == PMIXFAB_OK) {
         upload_acked(d, &sent);
     } else if (code == PMIXFAB_ERR_CONFLICT && d->sent_delta) {
-        log_debug("deliver: the scheduler does not hold what we thought: it gets the whole");
+        log_debug("deliver: the scheduler does not hold the base of the delta: sending the whole report");
         d->acked_digest = 0;
         try_now(d);
     } else if (deliver_may_pass(code)) {
@@ -172,7 +173,7 @@ static void upload_on_answer(struct channel_reply *reply, void *cbdata)
 
 /* ---- an attempt --------------------------------------------------------------------------------- */
 
-/* The bytes of a delivery; what changed, where the scheduler holds what we have a copy of. */
+/* Encode a delivery: a delta if we have a copy of the report that the scheduler holds. */
 static int make_bytes(struct deliver *d, void **bytes, size_t *size)
 {
     struct fab_delivery delivery = {
@@ -202,11 +203,11 @@ static void send_report(struct deliver *d)
     char text[200];
     int rc = make_bytes(d, &bytes, &size);
     if (rc != PMIXFAB_OK) {
-        snprintf(text, sizeof(text), "the report cannot be encoded: %s", pmixfab_strerror(rc));
+        snprintf(text, sizeof(text), "cannot encode the report: %s", pmixfab_strerror(rc));
         upload_rejected(d, rc, text);
         return;
     }
-    log_debug("deliver: %s, %zu bytes", d->sent_delta ? "what changed" : "the whole report", size);
+    log_debug("deliver: %s, %zu bytes", d->sent_delta ? "a delta" : "the whole report", size);
     rc = channel_client_ask(d->client, CHANNEL_DELIVER, bytes, size, CHANNEL_MAX_WORDS,
                             d->config->once ? ONCE_MS : DELIVER_MS, upload_on_answer, d);
     if (rc == PMIXFAB_OK)
@@ -219,7 +220,7 @@ static void send_report(struct deliver *d)
 static void try_now(struct deliver *d)
 {
     if (d->sent.digest != 0 || d->status.digest == 0)
-        return; /* the end of that attempt goes on */
+        return; /* the end of that attempt triggers the next one */
     if (!d->must && is_told(d)) {
         upload_succeeded(d);
         return;
@@ -248,15 +249,16 @@ void deliver_heard(struct deliver *d, uint64_t acked, bool scan, bool at_once)
     bool news = acked != d->status.acked || scan;
     d->status.acked = acked;
     if (!news && !at_once)
-        backoff_reset(&d->pause); /* it was quiet for a while */
+        backoff_reset(&d->pause); /* no news for a while */
     if (scan) {
-        log_info("deliver: the scheduler asks for a scan");
-        d->calls.scan(d->calls.cbdata); /* a scan may fail: what it does not hold goes out without one, too */
+        log_info("deliver: the scheduler requests a scan");
+        d->calls.scan(d->calls.cbdata); /* the scan may fail, so a report that the scheduler lacks is sent
+                                           below in any case */
     }
     if (news && d->sent.digest == 0 && d->status.digest != 0 && !is_told(d) && !d->status.refused) {
         log_info("deliver: the scheduler does not hold this host's report");
         d->status.under_way = true;
-        after_a_pause(d); /* it asks all its nodes at the same moment */
+        after_a_pause(d); /* the scheduler sends this request to all nodes at once */
     }
 }
 
@@ -283,7 +285,7 @@ void deliver_connected(struct deliver *d, bool connected)
     if (!back)
         return;
     backoff_reset(&d->pause);
-    if (d->keep.failed != 0 && d->status.digest != 0) { /* a scheduler that was restarted does not know it */
+    if (d->keep.failed != 0 && d->status.digest != 0) { /* a restarted scheduler has lost that state */
         d->keep.announced.digest = 0;
         d->status.under_way = true;
     }
@@ -306,7 +308,7 @@ void deliver_report(struct deliver *d, struct fab_report *report, uint32_t faile
     d->keep.failed = failed;
     d->keep.unknown = unknown;
     d->status.digest = digest;
-    if (failed != d->keep.announced.failed) /* should the answer get lost, the scheduler may know it or not */
+    if (failed != d->keep.announced.failed) /* if the answer gets lost, the scheduler's state is not known */
         d->keep.announced.digest = 0;
     if (other)
         deliver_state(d);
@@ -331,7 +333,7 @@ void deliver_state(struct deliver *d)
         log_error("deliver: %s", err.text);
 }
 
-/* What stands there from before is not delivered until it has been looked again. */
+/* A report from before the restart is delivered only after a new scan. */
 static void load_state(struct deliver *d)
 {
     struct fab_err err = {""};
@@ -342,9 +344,9 @@ static void load_state(struct deliver *d)
     d->kept = fab_report_digest(&d->keep.report);
     if (d->keep.announced.digest == d->kept && d->keep.announced.acked == d->kept)
         remember_acked(d);
-    if (d->keep.announced.failed != 0) /* it keeps that in memory: it may have been restarted, too */
+    if (d->keep.announced.failed != 0) /* the scheduler may have been restarted and lost it */
         d->keep.announced.digest = 0;
-    log_debug("deliver: the report of before the restart is %016llx", (unsigned long long)d->kept);
+    log_debug("deliver: the report from before the restart is %016llx", (unsigned long long)d->kept);
 }
 
 void deliver_status(const struct deliver *d, struct deliver_status *out)

@@ -1,6 +1,6 @@
 /*
- * node_deliver.h - a node's report on its way to the scheduler: whole or what changed, repeated until it is
- * acknowledged. It is kept in the run directory, over a restart.
+ * node_deliver.h - delivery of a node's report to the scheduler: the whole or a delta, repeated until it is
+ * acknowledged. The run directory keeps the report over a restart.
  *
  * All on the loop.
  */
@@ -15,9 +15,10 @@
 struct deliver;
 
 struct deliver_calls {
-    /* An attempt is over. 0: acknowledged, or nothing was to be done. Others go on by themselves. */
+    /* Called at the end of an attempt. 0: acknowledged, or nothing was to be done. After an error, further
+     * attempts follow. */
     void (*done)(int code, const char *reason, void *cbdata);
-    /* The scheduler wants this host to be scanned. */
+    /* The scheduler requests a scan of this host. */
     void (*scan)(void *cbdata);
     void *cbdata;
 };
@@ -27,40 +28,42 @@ int deliver_new(struct event_base *base, const struct config *config, struct cou
 void deliver_free(struct deliver *deliver); /* NULL allowed */
 
 /*
- * Deliver this report (finished; its contents are taken, it is left empty) where the scheduler does not hold
- * it. failed, unknown: as host_scan.h says. must: also where it seems to. `done` follows, perhaps before this
- * returns.
+ * Deliver this finished report unless the scheduler holds it. Takes its contents and leaves it empty. failed,
+ * unknown: see host_scan.h. must: deliver even if the scheduler seems to hold it. `done` follows, perhaps
+ * before this returns.
  */
 void deliver_report(struct deliver *deliver, struct fab_report *report, uint32_t failed, uint32_t unknown,
                     bool must);
 
-/* Is there a connection? Called at each change, and now and then. */
+/* Note whether there is a connection. Called at each change, and repeatedly. */
 void deliver_connected(struct deliver *deliver, bool connected);
 
-/* What the scheduler holds of this host, and whether it asks for a scan. at_once: it was quick to say so. */
+/* Note which report the scheduler holds of this host, and whether it requests a scan. at_once: its answer
+ * came early. */
 void deliver_heard(struct deliver *deliver, uint64_t acked, bool scan, bool at_once);
 uint64_t deliver_acked(const struct deliver *deliver);
 
-/* The scheduler takes no connection of this host, because of this; code 0: it cannot be reached. */
+/* Note that the scheduler rejects connections of this host, and why; code 0: it cannot be reached. */
 void deliver_refused(struct deliver *deliver, int code, const char *reason);
 
-/* Can the same delivery soon lead to another answer than this code? */
+/* Return whether a retry after this code can soon succeed. */
 bool deliver_may_pass(int code);
 
-/* The report that was made last, perhaps before a restart, and of which failed sources it says nothing; NULL:
- * none yet. */
+/* Return the last report, perhaps from before a restart; NULL: none yet. unknown: the failed sources whose
+ * data it lacks. */
 const struct fab_report *deliver_current(const struct deliver *deliver, uint32_t *unknown);
 
-/* Write it into the run directory again, which somebody removed. */
+/* Write the state into the run directory again, after the directory was removed. */
 void deliver_state(struct deliver *deliver);
 
 struct deliver_status {
     uint64_t digest;   /* of the report */
-    uint64_t acked;    /* of what the scheduler says that it holds of this host; 0: nothing, or not known */
-    int64_t delivered; /* when it was acknowledged last, microseconds since 1970; 0: never */
-    uint32_t unknown;  /* failed sources of which it says nothing; what the scheduler holds of them stands */
-    bool under_way;    /* it is not acknowledged */
-    bool refused;      /* not for want of a connection or of time: the reason says why */
+    uint64_t acked;    /* of the report that the scheduler holds of this host, by its own message; 0: none, or
+                          not known */
+    int64_t delivered; /* time of the last acknowledgement, microseconds since 1970; 0: none */
+    uint32_t unknown;  /* failed sources without data in the report; the scheduler keeps its data of them */
+    bool under_way;    /* not acknowledged yet */
+    bool refused;      /* refused for a reason other than a missing connection or a timeout; see reason */
     char reason[480];  /* of the last failure; "": none since the last success */
 };
 void deliver_status(const struct deliver *deliver, struct deliver_status *out);

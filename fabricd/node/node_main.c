@@ -1,4 +1,4 @@
-/* node_main.c - the role node: its parts, made and ended. */
+/* node_main.c - the role node: creation and end of its parts. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "fabricd/process/process.h"
 #include "fabricd/serving/rundir.h"
 
-/* Without its run directory the daemon hears nothing else, so that is made anew, too. */
+/* Without its run directory the daemon has no control socket, so SIGHUP restores that directory, too. */
 static void node_on_hangup(void *arg)
 {
     struct node *node = arg;
@@ -28,7 +28,7 @@ static void node_on_turn(void *arg)
     control_turn(node->control);
 }
 
-/* Most is read where it is needed; these have made something of it. */
+/* Most settings are read where they are used. The parts below keep derived values. */
 static void node_on_reload(void *arg, const struct config_reload *reload)
 {
     struct node *node = arg;
@@ -71,7 +71,7 @@ static int make_parts(struct node *node, struct fab_err *err)
     const struct node_wait_calls wait_calls = {node_acked, node_on_news, node};
     if (loop_new(&node->loop) != PMIXFAB_OK ||
         (node->timer = timer_new(node->loop.base, node_on_timeout, node)) == NULL)
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "the event loop cannot be made");
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "cannot create the event loop");
     int rc = channel_client_new(node->loop.base, node->config, &client_calls, &node->client, err);
     if (rc != PMIXFAB_OK)
         return rc;
@@ -85,7 +85,7 @@ static int make_parts(struct node *node, struct fab_err *err)
                       err);
 }
 
-/* The programs of this host have a PMIx server where that is configured. The loop runs meanwhile. */
+/* Start the PMIx server for programs of this host, if it is configured. The loop runs meanwhile. */
 static int node_serve(struct node *node, struct fab_err *err)
 {
     int rc = pmix_server_start(node->pmix, node->loop.base, node->config, err);
@@ -93,7 +93,7 @@ static int node_serve(struct node *node, struct fab_err *err)
     return rc;
 }
 
-/* What a daemon has, and who scans once has not. */
+/* Start the parts that only a daemon needs, not --once. */
 static int node_stay(struct node *node, struct fab_err *err)
 {
     struct pmix_server_status pmix;
@@ -117,7 +117,7 @@ static int node_stay(struct node *node, struct fab_err *err)
                : fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
 }
 
-/* In this order: what was mirrored last is served before anything else is done. */
+/* In this order: the last mirrored state is served before anything else is done. */
 static int node_start(struct node *node, struct fab_err *err)
 {
     int rc = process_lock(node->config, &node->lock, err);
@@ -125,7 +125,7 @@ static int node_start(struct node *node, struct fab_err *err)
         rc = make_parts(node, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    node->status.stale = true; /* until the scheduler has said that it is still so */
+    node->status.stale = true; /* until the scheduler confirms it */
     node->status.stale_since = clock_now(CLOCK_REALTIME);
     snprintf(node->status.stale_reason, sizeof(node->status.stale_reason),
              "the scheduler has not answered yet");
@@ -184,7 +184,7 @@ int node_run(struct config *config)
     struct node *node;
     if (node_begin(config, &node) != PMIXFAB_OK)
         return 1;
-    if (!node->loop.ended) /* it was said while the PMIx server began */
+    if (!node->loop.ended) /* the end may have been requested while the PMIx server started */
         loop_run(&node->loop);
     return node_end(node) == PMIXFAB_OK ? 0 : 1;
 }

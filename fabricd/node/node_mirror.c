@@ -15,11 +15,11 @@
     600000 /* a large fabric's snapshot, while a thousand nodes fetch it; a lost connection ends it sooner   \
             */
 
-/* One plane on its way here. */
+/* A plane that is being fetched. */
 struct fetched {
-    struct channel_plane plane;   /* as the scheduler says */
-    struct served_plane *content; /* NULL: not there yet */
-    bool fresh;                   /* not what was served before */
+    struct channel_plane plane;   /* from the scheduler's news */
+    struct served_plane *content; /* NULL: not fetched yet */
+    bool fresh;                   /* differs from the served plane */
 };
 
 struct mirror {
@@ -29,14 +29,14 @@ struct mirror {
     struct served *served;
     struct timer *start;
     struct channel_news wanted;
-    /* the following, under way */
-    struct fetched *list; /* NULL: nothing is */
+    /* the generation that is being fetched */
+    struct fetched *list; /* NULL: none */
     uint32_t n;
     uint64_t generation; /* of the news that are followed */
     int64_t published;
     bool asking;
-    struct served_set *set;      /* being put in place; NULL: it is not that far */
-    struct event_plane *changes; /* that it brings */
+    struct served_set *set;      /* the set that is being put in place; NULL: none yet */
+    struct event_plane *changes; /* the changes of that set */
     uint32_t n_changes;
 };
 
@@ -57,7 +57,7 @@ static void mirror_reset(struct mirror *m)
     m->set = NULL;
     free(m->changes);
     m->changes = NULL;
-    malloc_trim(0); /* two generations of a large fabric would stay resident otherwise */
+    malloc_trim(0); /* otherwise two generations of a large fabric stay resident */
 }
 
 static void give_up(struct mirror *m, int code, const char *reason)
@@ -75,7 +75,7 @@ static void add_change(struct mirror *m, uint32_t index, const char *name)
     snprintf(plane->name, sizeof(plane->name), "%s", name);
 }
 
-/* Planes that are new, and those that are gone. */
+/* List the planes that are new or changed, and those that are gone. */
 static bool list_changes(struct mirror *m)
 {
     struct served_set *old = served_get(m->served);
@@ -119,7 +119,7 @@ static struct served_set *mirror_make_set(const struct mirror *m)
     return set;
 }
 
-/* The last step: what came of it; and on, where the scheduler has gone on meanwhile. */
+/* Report the result; begin again if the scheduler has published another generation meanwhile. */
 static void mirror_finish(void *arg)
 {
     struct mirror *m = arg;
@@ -141,7 +141,7 @@ static void mirror_put_in_place(void *arg)
     for (uint32_t i = 0; i < m->n; i++) {
         n_fresh += m->list[i].fresh;
         if (m->list[i].fresh && rundir_commit(rundir, m->list[i].plane.name, &err) != PMIXFAB_OK)
-            log_error("mirror: %s; callers on this host go on with the old snapshot", err.text);
+            log_error("mirror: %s; callers on this host keep the old snapshot", err.text);
     }
     if (rundir_mend(rundir, set, served_is_stale(m->served), NULL, &err) != PMIXFAB_OK)
         log_error("mirror: %s", err.text);
@@ -187,11 +187,11 @@ static struct fetched *first_missing(struct mirror *m)
 static void mirror_fetch_failed(struct mirror *m, const struct fetched *one, const char *why)
 {
     char text[300];
-    snprintf(text, sizeof(text), "plane %s cannot be fetched: %s", one->plane.name, why);
+    snprintf(text, sizeof(text), "cannot fetch plane %s: %s", one->plane.name, why);
     give_up(m, PMIXFAB_ERR_IO, text);
 }
 
-/* The scheduler's bytes, which nothing is believed of before they were checked. */
+/* Check the scheduler's bytes before use. */
 static void take_bytes(struct mirror *m, struct fetched *one, void *bytes, size_t size)
 {
     struct fab_err err = {""};
@@ -203,7 +203,7 @@ static void take_bytes(struct mirror *m, struct fetched *one, void *bytes, size_
     if (plane->info.generation == one->plane.generation &&
         (plane->info.index != one->plane.index || strcmp(plane->info.name, one->plane.name) != 0)) {
         served_plane_put(plane);
-        mirror_fetch_failed(m, one, "the answer is another plane");
+        mirror_fetch_failed(m, one, "the answer contains another plane");
         return;
     }
     if (plane->info.generation != one->plane.generation) {
@@ -212,7 +212,7 @@ static void take_bytes(struct mirror *m, struct fetched *one, void *bytes, size_
         mirror_reset(m);
         if (!mirror_needs(m, m->generation, m->published))
             mirror_begin(m);
-        return; /* else the news of that are on their way */
+        return; /* otherwise the news of that change will follow */
     }
     one->content = plane;
     one->fresh = true;
@@ -226,7 +226,7 @@ static void on_bytes(struct channel_reply *reply, void *cbdata)
     uint8_t *bytes = reply->body;
     m->asking = false;
     if (one == NULL)
-        return; /* given up meanwhile */
+        return; /* abandoned meanwhile */
     if (reply->code == PMIXFAB_OK) {
         reply->body = NULL;
         take_bytes(m, one, bytes, reply->size);
@@ -234,8 +234,8 @@ static void on_bytes(struct channel_reply *reply, void *cbdata)
         log_debug("mirror: plane %s has changed meanwhile", one->plane.name);
         mirror_reset(m);
         if (!mirror_needs(m, m->generation, m->published))
-            mirror_begin(m);  /* else the news of that are on their way */
-    } else if (reply->away) { /* it is the scheduler that does not answer: no plane is to blame */
+            mirror_begin(m);  /* otherwise the news of that change will follow */
+    } else if (reply->away) { /* the scheduler does not answer: no fault of a plane */
         give_up(m, reply->code, reply->reason);
     } else {
         mirror_fetch_failed(m, one, reply->reason);
@@ -282,7 +282,7 @@ static void mirror_fetch_next(struct mirror *m)
 {
     if (m->list != NULL && !mirror_needs(m, m->generation, m->published)) {
         mirror_reset(m);
-        mirror_begin(m); /* the scheduler has gone on */
+        mirror_begin(m); /* the scheduler has published another generation */
         return;
     }
     struct fetched *one = first_missing(m);
@@ -309,7 +309,7 @@ void mirror_news(struct mirror *m, const struct channel_news *news)
     struct served_set *set = served_get(m->served);
     bool same = set->generation == news->generation && set->published == news->published;
     served_set_put(set);
-    /* A scheduler that has lost everything and not looked yet: nothing is better than what was there. */
+    /* A scheduler that has lost its data and not swept yet: the old state is better than none. */
     if (same || news->generation == 0) {
         if (same)
             m->calls.done(PMIXFAB_OK, "", m->calls.cbdata);
@@ -319,7 +319,7 @@ void mirror_news(struct mirror *m, const struct channel_news *news)
     }
     struct channel_plane *planes = malloc((news->n + 1) * sizeof(*planes));
     if (planes == NULL)
-        return; /* the next news come */
+        return; /* the next news will follow */
     if (news->n > 0)
         memcpy(planes, news->planes, news->n * sizeof(*planes));
     free(m->wanted.planes);
@@ -340,7 +340,7 @@ uint64_t mirror_announced(const struct mirror *m)
     struct served_set *set = served_get(m->served);
     const uint64_t served = set->generation;
     served_set_put(set);
-    /* The files are in place, the events are on their way. */
+    /* The files are in place, but the events are not sent yet. */
     const bool announcing = m->changes != NULL && m->set == NULL;
     return announcing ? served - 1 : served;
 }

@@ -19,23 +19,23 @@
 #include "fabricd/base/watch.h"
 #include "topo/base/backoff.h"
 
-#define BUFFER_SIZE 65536 /* of a socket: an overflow is a change like any other */
+#define BUFFER_SIZE 65536 /* of a socket; an overflow counts as a change */
 
 struct devices {
-    int route, uevent, plain; /* plain: an ordinary socket, to ask for MTUs */
+    int route, uevent, plain; /* plain: an ordinary socket, to query MTUs */
     struct watch *route_watch, *uevent_watch;
     struct timer *settled;
     uint64_t fingerprint;
     struct backoff less_often; /* milliseconds */
     int64_t debounce_ms;
-    bool certain; /* a device changed, whatever the fingerprint says */
+    bool certain; /* a device changed, even if the fingerprint is equal */
     void (*changed)(void *cbdata);
     void *cbdata;
 };
 
 /* ---- the fingerprint ---------------------------------------------------------------------------- */
 
-/* One entry of the list as bytes without holes or chance in them. */
+/* One entry of the list, without padding or undefined bytes. */
 struct record {
     char name[IF_NAMESIZE];
     uint32_t flags, mtu, family, prefix;
@@ -86,7 +86,7 @@ uint64_t devices_fingerprint(const struct ifaddrs *list, unsigned (*mtu)(const c
         record.flags = entry->ifa_flags & (IFF_UP | IFF_RUNNING);
         record.mtu = mtu(record.name, cbdata);
         take_address(&record, entry);
-        sum += XXH3_64bits(&record, sizeof(record)); /* a sum: their order says nothing */
+        sum += XXH3_64bits(&record, sizeof(record)); /* a sum does not depend on their order */
         n++;
     }
     return XXH3_64bits_withSeed(&sum, sizeof(sum), n);
@@ -100,7 +100,7 @@ static unsigned netlink_query_mtu(const char *name, void *cbdata)
     return ioctl(d->plain, SIOCGIFMTU, &request) == 0 ? (unsigned)request.ifr_mtu : 0;
 }
 
-/* 0 where the kernel does not say. */
+/* Return the fingerprint; 0: not available. */
 static uint64_t read_fingerprint(struct devices *d)
 {
     struct ifaddrs *list;
@@ -115,7 +115,7 @@ static uint64_t read_fingerprint(struct devices *d)
 
 static void netlink_debounce(struct devices *d)
 {
-    if (!timer_pending(d->settled)) /* the first of a burst sets it: it is not put off for ever */
+    if (!timer_pending(d->settled)) /* set by the first event of a burst: no endless delay */
         timer_after(d->settled, d->debounce_ms);
 }
 
@@ -141,7 +141,7 @@ void netlink_scanned(struct devices *d, bool found)
 
 /* ---- the sockets -------------------------------------------------------------------------------- */
 
-/* Only the kernel is believed: whoever may send on this socket could make us look all the time. */
+/* Ignore messages of other processes: they could make fabricd scan all the time. */
 static ssize_t netlink_receive(int fd, char *buffer, size_t size)
 {
     struct sockaddr_nl from = {.nl_pid = 1};
@@ -156,7 +156,7 @@ static void on_route(int fd, void *arg)
 {
     struct devices *d = arg;
     char buffer[16384];
-    /* What it says in detail does not matter: the fingerprint is compared when it is quiet. */
+    /* The messages' content is not used: the fingerprint is compared when the burst is over. */
     while (netlink_receive(fd, buffer, sizeof(buffer)) >= 0 || errno == EINTR)
         ;
     if (errno == ENOBUFS)
@@ -164,7 +164,8 @@ static void on_route(int fd, void *arg)
     netlink_debounce(d);
 }
 
-/* Is it of this subsystem? "add@/devices/..." and KEY=VALUE, each ended by a zero. */
+/* Return whether the event is of this subsystem. It is a list of texts, each ended by a zero:
+ * "add@/devices/..." and KEY=VALUE. */
 static bool is_of(const char *text, size_t n, const char *subsystem)
 {
     for (size_t at = 0; at < n; at += strnlen(text + at, n - at) + 1)
@@ -208,14 +209,14 @@ static int open_socket(int protocol, unsigned groups)
     return -1;
 }
 
-/* A host where the kernel tells nothing (a container, say) is still looked at in turn. */
+/* Without events of the kernel (in a container, for example), the host is scanned at intervals only. */
 static bool listen_to(struct event_base *base, struct devices *d, int fd, watch_fn fn, struct watch **out,
                       const char *what)
 {
     if (fd < 0) {
-        log_warning("devices: the kernel does not tell of changes of %s: %s; they are noticed by looking in "
-                    "turn only",
-                    what, strerror(errno));
+        log_warning(
+            "devices: no kernel events of %s: %s; their changes are noticed at the next host scan only", what,
+            strerror(errno));
         return true;
     }
     *out = watch_new(base, fd, WATCH_READ, fn, d);
@@ -243,7 +244,7 @@ int devices_new(struct event_base *base, void (*changed)(void *cbdata), void *cb
         *out = NULL;
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     }
-    d->fingerprint = read_fingerprint(d); /* after the sockets: no change falls between */
+    d->fingerprint = read_fingerprint(d); /* after the sockets, so that no change is missed */
     return PMIXFAB_OK;
 }
 

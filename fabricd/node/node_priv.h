@@ -1,4 +1,4 @@
-/* node_priv.h - the node's state, and what it is called for. node_main.c makes its parts. */
+/* node_priv.h - the node's state, and the calls between its parts. node_main.c creates the parts. */
 #ifndef FABRICD_NODE_NODE_PRIV_H
 #define FABRICD_NODE_NODE_PRIV_H
 
@@ -13,8 +13,8 @@
 #include "fabricd/sources/host_scan.h"
 
 /*
- * Two things go on side by side. Looking: idle -> scanning -> delivering -> idle; what is asked for meanwhile
- * is done next. Mirroring: what the scheduler has published is fetched when it says that there is something.
+ * Two activities run side by side. Scanning: idle -> scanning -> delivering -> idle; a request during one
+ * round starts the next. Mirroring: a new generation is fetched when the scheduler announces it.
  */
 struct node {
     struct config *config;
@@ -22,43 +22,44 @@ struct node {
     struct control *control;
     struct metrics_file *metrics;
     struct channel_client *client;
-    struct node_wait *wait; /* for the scheduler's news */
+    struct node_wait *wait; /* long poll for the scheduler's news */
     struct deliver *deliver;
     struct mirror *mirror;
     struct pmix_server *pmix;
-    struct served *served; /* that */
+    struct served *served; /* the served set */
     struct counts *counts;
     struct process_lock *lock; /* of the run directory */
     struct devices *devices;
     struct host_scan *scan;
     struct timer *timer;
-    bool serving;           /* a PMIx server does, to the programs of this host */
-    bool again, must;       /* another scan was asked for; its report is to be delivered in any case */
-    bool scans_for_devices; /* the scan that runs was begun because a device changed */
-    bool device_changed;    /* the next one will be */
-    uint64_t number;        /* of the scan that runs or ran last */
+    bool serving;           /* a PMIx server serves the programs of this host */
+    bool again, must;       /* another scan is requested; must: its report has to be delivered in any case */
+    bool scans_for_devices; /* the running scan was triggered by a change of a device */
+    bool device_changed;    /* the next scan will be */
+    uint64_t number;        /* of the running or last scan */
     uint64_t delivering;    /* number of the scan whose report is delivered; 0: none */
     bool mirrored;
-    bool scheduler_stale; /* it says so of itself */
-    int once_code;        /* --once: what went wrong */
+    bool scheduler_stale; /* the scheduler reports itself as stale */
+    int once_code;        /* --once: the error */
     struct node_status status;
-    /* What came of a scan and its delivery, for those who wait for it. */
+    /* Called with the result of a scan and its delivery, for the callers that wait for it. */
     void (*on_scanned)(const struct node *node, uint64_t number, int code, const char *reason);
 };
 
-/* What `systemctl status` shows. */
+/* Send the status line of `systemctl status`. */
 void node_tell_manager(const struct node *node);
 
-/* Scan as soon as the scan that runs has ended. */
+/* Scan as soon as the running scan has ended. */
 void node_scan_soon(struct node *node);
 
-/* Somebody removed the run directory: make it anew, so that callers find us again. */
+/* Make a removed run directory again, so that callers find the daemon. */
 void node_repair_rundir(struct node *node);
 
-/* Put right what is not in the run directory as it is served. Returns of how many planes that was so. */
+/* Repair the files of the run directory that differ from the served set. Returns the number of planes
+ * repaired. */
 uint32_t node_mend(void *node);
 
-/* The time until the next scan has changed. (A scan that goes on plans the next one when it ends.) */
+/* Note a change of the time between scans. (A running scan plans the next one at its end.) */
 void node_interval_changed(struct node *node);
 
 /* Called by the parts; each takes a struct node. */
@@ -75,15 +76,15 @@ void node_on_scan_request(void *node);
 void node_on_device(void *node);
 void node_on_timeout(void *node);
 
-/* ---- what node_main.c hands to the control socket ---- */
+/* ---- for node_main.c: the control socket ---- */
 
-/* docs/control.md; their owner is a struct node. */
+/* See docs/control.md; their owner is a struct node. */
 extern const struct control_op node_control_ops[];
 
 /* For `await`. (an await_facts_fn) */
 void node_await_facts(const void *node, struct await_facts *out);
 
-/* What came of a scan and its delivery, for those who wait for it. */
+/* Answer the callers that wait for this scan and its delivery. */
 void node_control_scanned(const struct node *node, uint64_t number, int code, const char *reason);
 
 /* For `metrics`, and the metrics file. (a metrics_fn) */

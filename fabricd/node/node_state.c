@@ -1,8 +1,8 @@
 /*
  * node_state.c - the file in which a node keeps its last report.
  *
- * Behind the head (topo/base/frame.h): sources that failed u16, that are unknown u16; of the last
- * acknowledgement digest u64, acked u64, failed u16, unknown u16; the report as fab_report_encode() makes it.
+ * After the head (topo/base/frame.h): failed sources u16, unknown sources u16; of the last acknowledgement
+ * digest u64, acked u64, failed u16, unknown u16; the report as encoded by fab_report_encode().
  */
 #include "fabricd/node/node_state.h"
 
@@ -19,7 +19,7 @@
 static const struct frame_kind kind = {{'f', 'a', 'b', 'k', 'e', 'e', 'p', '\n'},
                                        1,
                                        FIXED + FAB_REPORT_MAX_SIZE,
-                                       "the report of before the restart"};
+                                       "the report from before the restart"};
 
 /* ---- writing ------------------------------------------------------------------------------------ */
 
@@ -82,7 +82,7 @@ static int node_state_decode(const uint8_t *bytes, size_t size, const char *host
     size_t left = frame_left(&in);
     rc = fab_report_decode(frame_bytes(&in, left), left, &out->report, err);
     if (rc == PMIXFAB_OK && strcmp(out->report.host, host) != 0)
-        rc = fab_fail(err, PMIXFAB_ERR_CONFLICT, "it is of host %s", out->report.host);
+        rc = fab_fail(err, PMIXFAB_ERR_CONFLICT, "it belongs to host %s", out->report.host);
     return rc;
 }
 
@@ -95,7 +95,7 @@ int node_state_read(const char *rundir, const char *host, struct node_state *out
     *out = (struct node_state){.failed = 0};
     fab_report_init(&out->report);
     snprintf(path, sizeof(path), "%s/%s", rundir, NODE_STATE_FILE);
-    /* One byte too many is seen by who decodes. */
+    /* The decoder rejects a file that is one byte too long. */
     int failed = file_read(path, kind.max + 1, &bytes, &size);
     if (failed == ENOENT)
         return PMIXFAB_OK;
@@ -108,5 +108,5 @@ int node_state_read(const char *rundir, const char *host, struct node_state *out
     fab_report_destroy(&out->report);
     *out = (struct node_state){.failed = 0};
     fab_report_init(&out->report);
-    return fab_fail(err, rc, "%s is left out: %s", path, why.text);
+    return fab_fail(err, rc, "%s is skipped: %s", path, why.text);
 }

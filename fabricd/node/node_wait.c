@@ -6,18 +6,18 @@
 #include "fabricd/base/log.h"
 
 #define WAIT_MS      45000 /* the scheduler answers within 20 s; each munged may need 10 s */
-#define ODD_PAUSE_MS 1000  /* before the next question, where an answer was not as agreed */
-#define MAX_QUICK    4     /* so many in turn may come within that time */
+#define ODD_PAUSE_MS 1000  /* before the next question, after an invalid answer */
+#define MAX_QUICK    4     /* answers without a pause in a row that are accepted */
 
 struct node_wait {
     struct channel_client *client;
     struct node_wait_calls calls;
     struct timer *again;
-    bool connected, asking; /* asking: the question is open */
-    bool known;             /* the scheduler's word on this connection */
+    bool connected, asking; /* asking: a question is open */
+    bool known;             /* the scheduler has answered on this connection */
     struct channel_wait last;
-    int64_t asked, heard; /* when */
-    unsigned quick;       /* answers in turn that came at once */
+    int64_t asked, heard; /* times */
+    unsigned quick;       /* early answers in a row */
 };
 
 static void wait_ask(struct node_wait *w);
@@ -34,13 +34,13 @@ static void wait_take(struct node_wait *w, const struct channel_news *news)
     if (w->quick < MAX_QUICK)
         wait_ask(w);
     else
-        wait_at_random(w->again, ODD_PAUSE_MS); /* many requests, or something is wrong: no tight loop */
+        wait_at_random(w->again, ODD_PAUSE_MS); /* many early answers, or an error: avoid a tight loop */
 }
 
-/* A scheduler that has not proven itself for so long is as good as none. */
+/* Drop the connection to a scheduler that has not proven itself for so long. */
 static void wait_failed(struct node_wait *w, const char *reason)
 {
-    log_debug("wait: no news of the scheduler: %s", reason);
+    log_debug("wait: no news from the scheduler: %s", reason);
     if (!w->connected)
         return;
     if (clock_now(CLOCK_MONOTONIC) - w->heard >= WAIT_MS * INT64_C(1000))
@@ -57,7 +57,7 @@ static void wait_on_news(struct channel_reply *reply, void *cbdata)
     if (reply->code != PMIXFAB_OK)
         wait_failed(w, reply->reason);
     else if (channel_get_news(reply->body, reply->size, &news) != PMIXFAB_OK)
-        wait_failed(w, "they are not what a fabricd says");
+        wait_failed(w, "they are invalid");
     else
         wait_take(w, &news);
     free(news.planes);

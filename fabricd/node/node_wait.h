@@ -1,6 +1,6 @@
 /*
- * node_wait.h - a node's long poll for news: what the scheduler publishes, what it holds of this host, and
- * whether the host is to be scanned.
+ * node_wait.h - a node's long poll for news: the scheduler's published generation, the report that it holds
+ * of this host, and whether it requests a scan.
  *
  * All on the loop.
  */
@@ -14,8 +14,8 @@
 struct node_wait;
 
 struct node_wait_calls {
-    uint64_t (*acked)(void *cbdata); /* what the scheduler holds, as far as the node knows */
-    /* at_once: it came sooner than a question is answered without a reason. */
+    uint64_t (*acked)(void *cbdata); /* returns the digest that the scheduler is known to hold */
+    /* Called for each answer. at_once: it came sooner than an answer without news. */
     void (*news)(const struct channel_news *news, bool at_once, void *cbdata);
     void *cbdata;
 };
@@ -24,11 +24,11 @@ int node_wait_new(struct event_base *base, struct channel_client *client, const 
                   struct node_wait **out);
 void node_wait_free(struct node_wait *wait); /* after the client; NULL allowed */
 
-/* There is a connection, or there is none any more. */
+/* Note that a connection was made, or lost. */
 void node_wait_connected(struct node_wait *wait, bool connected);
 
-/* Have a timer go off after half to one and a half of that time: a thousand nodes do not come back at the
- * same moment. */
+/* Start a timer with 0.5 to 1.5 times that time, so that a thousand nodes do not come back at the same
+ * moment. */
 static inline void wait_at_random(struct timer *timer, unsigned milliseconds)
 {
     timer_after(timer, milliseconds / 2 + chance_below(milliseconds + 1));

@@ -1,4 +1,4 @@
-/* ops.c - what can be asked on the control socket, and the facts of the scheduler for `await`. */
+/* ops.c - the table of control operations, and the scheduler's facts for `await`. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "fabricd/operations/ops.h"
 #include "fabricd/pmix/pmix_server.h"
 
-/* What happens between sweeps. */
+/* Return the state of the light sweeps. */
 static json_t *light_sweep_status(const struct scheduler_status *s, unsigned seconds)
 {
     return json_pack("{s:i, s:I, s:I, s:f, s:o, s:o, s:I, s:I}", "light_sweep", (int)seconds, "light_sweeps",
@@ -24,7 +24,7 @@ static json_t *light_sweep_status(const struct scheduler_status *s, unsigned sec
                      (json_int_t)s->waits.suppressed + s->waits.suppressed_switches);
 }
 
-/* The subnet managers that light sweeps have asked for. */
+/* Return the subnet managers that light sweeps have queried. */
 static json_t *managers_status(const struct scheduler *scheduler)
 {
     json_t *list = json_array();
@@ -47,7 +47,7 @@ static json_t *managers_status(const struct scheduler *scheduler)
     return list;
 }
 
-/* Generations that were given out and are not in the store. */
+/* Return the published generations that the store does not have. */
 static json_t *gone_status(const struct publisher *publisher)
 {
     json_t *list = json_array();
@@ -60,7 +60,7 @@ static json_t *gone_status(const struct publisher *publisher)
     return list;
 }
 
-/* What looks wrong, counted; null where that cannot be looked at. */
+/* Return the counts of findings; null if they cannot be determined. */
 static json_t *findings_status(const struct ops_parts *parts)
 {
     struct fab_err err = {""};
@@ -115,7 +115,7 @@ uint32_t ops_mend(void *parts)
     return scheduler_mend(((const struct ops_parts *)parts)->scheduler);
 }
 
-/* ---- which one ---------------------------------------------------------------------------------- */
+/* ---- the table ---------------------------------------------------------------------------------- */
 
 const struct control_op ops_of_scheduler[] = {
     {"status", ops_scheduler_status},

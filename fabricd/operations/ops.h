@@ -1,6 +1,6 @@
 /*
- * ops.h - the room of what an operator asks of the scheduler's fabricd on the control socket
- * (docs/control.md): the commands, a file a subject.
+ * ops.h - the room of the operators' commands of the scheduler's fabricd on the control socket
+ * (docs/control.md), one file for each subject.
  */
 #ifndef FABRICD_OPERATIONS_OPS_H
 #define FABRICD_OPERATIONS_OPS_H
@@ -9,17 +9,17 @@
 
 #include "fabricd/control/connection.h"
 
-/* The sweep that is compared, and not published (ops_verify.c). One at a time. */
+/* The sweep that is compared and not published (ops_verify.c). One at a time. */
 struct verifying {
-    struct verify_asking *asking; /* those who wait for it; NULL: none goes on */
+    struct verify_asking *asking; /* waiting callers; NULL: no sweep runs */
     struct sweep *sweep;
     struct timer *tick;
-    uint64_t generation; /* that was served when the sweep began */
+    uint64_t generation; /* served when the sweep began */
     unsigned tries;
     int64_t since; /* microseconds since 1970 */
 };
 
-/* What the commands work on: the owner of the control socket. main/ hands it over. */
+/* The parts that the commands use: the owner of the control socket. main/ fills it. */
 struct ops_parts {
     struct event_base *base;
     const struct config *config;
@@ -29,16 +29,16 @@ struct ops_parts {
     struct host_reports *reports;
     struct pmix_server *pmix;
     struct channel_server *channel;   /* of the nodes */
-    struct credential_worker *worker; /* of munge and names */
+    struct credential_worker *worker; /* for munge and names */
     struct ingest *ingest;            /* NULL: nodes cannot deliver */
     struct findings *findings;
     struct backup *backup;
     struct exports *exports;
     struct endpoints *endpoints;
-    /* A restore's copy is made: the role is to end, put it in place, answer here, and begin anew. 0: it is
-     * not. */
+    /* The copy of a restore is complete: the role has to end, put it in place, send the answer to this
+     * descriptor, and start again. 0: no restore. */
     int restored;
-    struct scan_asking *asking; /* those who wait for a node; NULL: nobody does */
+    struct scan_asking *asking; /* callers that wait for a node; NULL: none */
     struct verifying verifying;
 };
 
@@ -58,10 +58,10 @@ void ops_await_facts(const void *parts, struct await_facts *out);
 /* For `mend`. */
 uint32_t ops_mend(void *parts);
 
-/* A host has delivered: for those who asked it to. (a host_reports_heard_fn) */
+/* Answer the callers that requested this host's delivery. (a host_reports_heard_fn) */
 void ops_host_heard(const char *host, void *parts);
 
-/* ---- inside ---- */
+/* ---- internal ---- */
 
 void control_op_refresh(struct connection *connection, json_t *request);
 void control_op_check(struct connection *connection, json_t *request);
@@ -81,15 +81,15 @@ void control_op_backup(struct connection *connection, json_t *request);
 void control_op_restore(struct connection *connection, json_t *request);
 void control_op_metrics(struct connection *connection, json_t *request);
 
-/* `check` of the store: its history against its digests. */
+/* Check the store for `check`: compare its history with its digests. */
 void control_check_store(struct connection *connection);
 
-/* Ask a node to scan, and wait for nothing. */
+/* Request a scan of a node, without waiting. */
 void control_request_scan(const struct ops_parts *parts, const char *host);
 
 /*
- * Ask a node to scan, wait for its delivery or until it is clear that none comes, and go on with a sweep
- * that answers the request.
+ * Request a scan of a node, wait for its delivery or until none can come, and continue with a sweep that
+ * answers the request.
  */
 void control_refresh_node(struct connection *connection, const char *host, bool accept_partial);
 

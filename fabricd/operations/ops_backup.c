@@ -1,6 +1,6 @@
 /*
- * ops_backup.c - `backup`, `check` of the store and `restore`: answered when they are done. A backup that is
- * restored is received and checked, and the role begins anew.
+ * ops_backup.c - `backup`, `check` of the store and `restore`, answered when they are done. A backup to
+ * restore is received and checked, then the role starts again.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -20,7 +20,7 @@ struct waiting {
     struct pending pending; /* the first member */
     struct backup *backup;
     struct publisher *publisher;
-    uint64_t generation; /* that it has, or a later one */
+    uint64_t generation; /* the backup has this generation, or a later one */
     char file[PATH_MAX];
 };
 
@@ -51,7 +51,7 @@ static void backup_on_caller_gone(struct pending *pending)
     free(waiting);
 }
 
-/* Takes waiting; false: the caller was told why not. */
+/* Takes `waiting`. False: an error was sent. */
 static bool waiting_begin(struct waiting *waiting, struct connection *connection,
                           const struct backup_order *order)
 {
@@ -90,10 +90,10 @@ void control_op_backup(struct connection *connection, json_t *request)
                                        .done = on_done,
                                        .cbdata = waiting};
     if (waiting_begin(waiting, connection, &order))
-        log_info("backup to %s asked for by uid %u", file, (unsigned)connection->uid);
+        log_info("backup to %s requested by uid %u", file, (unsigned)connection->uid);
 }
 
-/* ---- is the history as it was published? ---- */
+/* ---- comparison of the history with its digests ---- */
 
 static void verify_on_done(int code, const char *message, uint64_t generations, void *arg)
 {
@@ -149,7 +149,7 @@ static void restore_refuse(struct restoring *r, int code, const char *message)
     restoring_free(r);
 }
 
-/* Nobody waits for it: the store stays as it is. */
+/* The caller is gone: the store stays unchanged. */
 static void restore_on_caller_gone(struct pending *pending)
 {
     struct restoring *r = (struct restoring *)pending;
@@ -164,7 +164,7 @@ static void restore_send_progress(const char *line, void *arg)
     connection_progress(r->pending.connection, line);
 }
 
-/* The answer comes from the role, when the copy is in place (main/). */
+/* The role sends the answer, when the copy is in place (main/). */
 static void restore_on_copied(int code, const char *message, uint64_t bytes, void *arg)
 {
     struct restoring *r = arg;
@@ -172,13 +172,13 @@ static void restore_on_copied(int code, const char *message, uint64_t bytes, voi
     int answer = fcntl(bufferevent_getfd(r->pending.connection->bev), F_DUPFD_CLOEXEC, 3);
     if (code != PMIXFAB_OK || answer < 0) {
         restore_refuse(r, code != PMIXFAB_OK ? code : PMIXFAB_ERR_IO,
-                       code != PMIXFAB_OK ? message : "restore: there is no descriptor left: try again");
+                       code != PMIXFAB_OK ? message : "restore: no file descriptor is free: try again");
         if (answer >= 0)
             close(answer);
         return;
     }
     r->parts->restored = answer;
-    log_warning("restore: %s takes the place of the store: beginning anew", r->file);
+    log_warning("restore: %s replaces the store: restarting", r->file);
     event_base_loopbreak(r->parts->base);
 }
 
@@ -193,7 +193,7 @@ static void restore_on_file(int fd, void *arg)
                                        .cbdata = r};
     int rc = fd >= 0 ? store_restorable(r->parts->config->store, r->file, fd, &err)
                      : fab_fail(&err, PMIXFAB_ERR_SYNTAX, "control: restore needs a file's descriptor");
-    const bool own = rc == PMIXFAB_ERR_CONFLICT; /* closing it would lose SQLite's locks */
+    const bool own = rc == PMIXFAB_ERR_CONFLICT; /* closing this descriptor would drop SQLite's locks */
     if (rc == PMIXFAB_OK)
         rc = backup_start(r->parts->backup, &order, &err);
     if (rc != PMIXFAB_OK) {
@@ -215,12 +215,13 @@ void control_op_restore(struct connection *connection, json_t *request)
         return;
     scheduler_status(parts->scheduler, &status);
     struct fab_err err = {""};
-    if (config_can_start(parts->config, &err) != PMIXFAB_OK) { /* the daemon begins anew, and reads it */
+    /* the role starts again with that configuration */
+    if (config_can_start(parts->config, &err) != PMIXFAB_OK) {
         connection_fail(connection, PMIXFAB_ERR_INVAL, "restore: %s", err.text);
         return;
     }
     if (status.sweeping) {
-        connection_fail(connection, PMIXFAB_ERR_BUSY, "restore: a sweep is under way: try again after it");
+        connection_fail(connection, PMIXFAB_ERR_BUSY, "restore: a sweep is running: try again after it");
         return;
     }
     struct restoring *r = file == NULL ? NULL : calloc(1, sizeof(*r));
@@ -235,6 +236,6 @@ void control_op_restore(struct connection *connection, json_t *request)
     r->parts = parts;
     r->pending.gone = restore_on_caller_gone;
     snprintf(r->file, sizeof(r->file), "%.*s", (int)sizeof(r->file) - 1, file);
-    log_info("restore of %s asked for by uid %u", r->file, (unsigned)connection->uid);
+    log_info("restore of %s requested by uid %u", r->file, (unsigned)connection->uid);
     connection_later(connection, &r->pending);
 }

@@ -1,4 +1,4 @@
-/* ops_check.c - what looks wrong, and what of it the operator knows. */
+/* ops_check.c - findings, and their acknowledgement by the operator. */
 #include <inttypes.h>
 
 #include "fabricd/base/clock.h"
@@ -11,7 +11,7 @@
 
 #define LOST_CABLES (5 * CONTROL_PAGE)
 
-/* Takes the references; next NULL: that is all. lost NULL: nobody asked. */
+/* Send a page. Takes the references. next NULL: the last page. lost NULL: not requested. */
 static void answer_findings(struct connection *connection, json_t *list, json_t *next, json_t *lost)
 {
     const struct ops_parts *parts = connection->control->owner;
@@ -20,7 +20,8 @@ static void answer_findings(struct connection *connection, json_t *list, json_t 
                                           list, "next", next, "lost", lost));
 }
 
-/* As it is at this moment. What comes and goes by that is told to others in a moment. False: told. */
+/* Determine the present findings. The hook gets those that came or went a moment later. False: an error was
+ * sent. */
 static bool check_look(struct connection *connection)
 {
     const struct ops_parts *parts = connection->control->owner;
@@ -33,7 +34,8 @@ static bool check_look(struct connection *connection)
     return rc == PMIXFAB_OK;
 }
 
-/* Where a page begins: at the first finding, after a look, or behind the last one of the page before. */
+/* Find the first finding of a page: the first of all, after a new check, or the one after the last page.
+ * False: an error was sent. */
 static bool check_begin(struct connection *connection, json_t *request, uint32_t *at)
 {
     const struct ops_parts *parts = connection->control->owner;
@@ -47,7 +49,7 @@ static bool check_begin(struct connection *connection, json_t *request, uint32_t
     return false;
 }
 
-/* NULL: those before it are all. */
+/* Return `next` for the next page; NULL: this was the last page. */
 static json_t *check_place(const struct findings *findings, uint32_t at)
 {
     uint32_t n;
@@ -55,7 +57,7 @@ static json_t *check_place(const struct findings *findings, uint32_t at)
     return at < n ? findings_place(all[at - 1]) : NULL;
 }
 
-/* A node that is there, or is lost, too, with the port that the cable was in. */
+/* Return an end of a lost cable: a node that is present, or is lost, too, and the port of the cable. */
 static json_t *lost_end_json(const struct fab_inventory *inv, const struct fab_lost *lost, uint64_t guid,
                              uint32_t port)
 {
@@ -75,7 +77,8 @@ static json_t *lost_end_json(const struct fab_inventory *inv, const struct fab_l
                      "name", name);
 }
 
-/* Cables whose places are free still, of lost nodes, too: where these were, for who draws the fabric. */
+/* Return lost cables whose ports are still free, also those of lost nodes, with their ends: for drawings of
+ * the fabric. */
 static json_t *lost_json(const struct publisher *publisher)
 {
     const struct fab_inventory *inv = publisher_inventory(publisher);
@@ -93,8 +96,7 @@ static json_t *lost_json(const struct publisher *publisher)
     return list;
 }
 
-/* The pages that follow are of the same look, or of a newer one: behind the last finding, wherever that would
- * be. */
+/* Later pages may be of a newer check: they continue after the last finding, wherever that would be. */
 void control_op_check(struct connection *connection, json_t *request)
 {
     const struct ops_parts *parts = connection->control->owner;
@@ -144,6 +146,6 @@ void control_op_ack(struct connection *connection, json_t *request)
     }
     log_info("%zu finding%s %s by uid %u: %.80s", json_array_size(list),
              json_array_size(list) == 1 ? "" : "s",
-             ack.cancel ? "no longer acknowledged, said" : "acknowledged", ack.uid, ack.which);
+             ack.cancel ? "no longer acknowledged, requested" : "acknowledged", ack.uid, ack.which);
     answer_findings(connection, list, check_place(parts->findings, at), NULL);
 }

@@ -1,5 +1,4 @@
-/* ops_endpoints.c - endpoints: handed out to the starters of jobs, given back, listed, freed by an operator.
- */
+/* ops_endpoints.c - endpoints: assigned to starters of jobs, returned, listed, freed by an operator. */
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -10,9 +9,9 @@
 #include "fabricd/endpoints/endpoints.h"
 #include "fabricd/operations/ops.h"
 
-/* ---- of a starter ---- */
+/* ---- for starters ---- */
 
-/* Who has hung up would never give back what he is given now. */
+/* Return whether the caller has disconnected: it would never return its endpoints. */
 static bool caller_is_gone(struct connection *connection)
 {
     struct pollfd poll_fd = {.fd = bufferevent_getfd(connection->bev), .events = POLLRDHUP};
@@ -40,7 +39,7 @@ static bool bad_request(struct connection *connection, json_t *request, struct e
     return true;
 }
 
-/* What the job has, as [plane, first, last]. */
+/* Return the job's endpoints as [plane, first, last]. */
 static json_t *job_endpoints(const struct connection *connection, const char *job)
 {
     uint32_t n;
@@ -53,7 +52,7 @@ static json_t *job_endpoints(const struct connection *connection, const char *jo
     return list;
 }
 
-/* The caller's time may be over while the disk is waited for, too. */
+/* Assign endpoints; free them if the caller has disconnected while the disk was written. */
 static int hand_over_to_caller(struct connection *connection, const struct endpoints_request *wanted,
                                struct fab_err *err)
 {
@@ -62,14 +61,15 @@ static int hand_over_to_caller(struct connection *connection, const struct endpo
     const bool has = json_array_size(had) > 0;
     json_decref(had);
     if (caller_is_gone(connection))
-        return fab_fail(err, PMIXFAB_ERR_UNREACH, "endpoints: the caller is gone");
+        return fab_fail(err, PMIXFAB_ERR_UNREACH, "endpoints: the caller has disconnected");
     int rc = endpoints_take(endpoints, wanted, err);
     if (rc != PMIXFAB_OK || has || !caller_is_gone(connection))
         return rc;
-    log_debug("endpoints: process %d hung up while it was given some: they are free", (int)wanted->pid);
+    log_debug("endpoints: process %d disconnected before it got its endpoints: they are freed",
+              (int)wanted->pid);
     if (endpoints_give_back(endpoints, wanted->pid, wanted->uid, wanted->job, err) != PMIXFAB_OK)
-        log_warning("%s", err->text); /* until its end */
-    return fab_fail(err, PMIXFAB_ERR_UNREACH, "endpoints: the caller is gone");
+        log_warning("%s", err->text); /* they stay until the end of the starter */
+    return fab_fail(err, PMIXFAB_ERR_UNREACH, "endpoints: the caller has disconnected");
 }
 
 static void endpoints_hand_over(struct connection *connection, json_t *request, const char *job)
@@ -94,12 +94,12 @@ static void endpoints_free_of(struct connection *connection, pid_t pid, uid_t ui
     if (connection_failed(connection, rc, &err))
         return;
     if (uid == ENDPOINTS_ANY_USER)
-        log_info("endpoints of job %s of process %d are freed, asked for by uid %u", job, (int)pid,
+        log_info("endpoints of job %s of process %d are freed, requested by uid %u", job, (int)pid,
                  (unsigned)connection->uid);
     connection_send(connection, json_pack("{s:b}", "ok", 1));
 }
 
-/* ---- of everybody ---- */
+/* ---- for all callers ---- */
 
 static void endpoints_list(struct connection *connection, json_t *request)
 {
@@ -109,7 +109,7 @@ static void endpoints_list(struct connection *connection, json_t *request)
     const char *next;
     if (!connection_next(connection, request, &next))
         return;
-    while (next != NULL && i < n) { /* behind the one that was last */
+    while (next != NULL && i < n) { /* after the last one of the previous page */
         snprintf(where, sizeof(where), "%" PRIu32 " %s", rows[i].first, rows[i].plane);
         const char *plane = strchr(next, ' ');
         const int order = plane == NULL ? 1 : strcmp(rows[i].plane, plane + 1);

@@ -1,4 +1,4 @@
-/* ops_history.c - what changed so far: history and diff. */
+/* ops_history.c - past changes: history and diff. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static int name_json(const struct store_name *name, void *array)
     return 0;
 }
 
-/* The other names whose history is in it. */
+/* Return the other names of this object in the history. */
 static json_t *names_of(struct connection *connection, const char *what)
 {
     json_t *names = json_array();
@@ -49,7 +49,7 @@ static bool bad_integer(struct connection *connection, json_t *request, const ch
     return false;
 }
 
-/* Up to which generation changes are no more. False: told. */
+/* Find the newest generation whose changes were trimmed. False: an error was sent. */
 static bool get_trimmed(struct connection *connection, uint64_t *trimmed)
 {
     struct fab_err err = {""};
@@ -61,7 +61,7 @@ static bool get_trimmed(struct connection *connection, uint64_t *trimmed)
     return rc == PMIXFAB_OK;
 }
 
-/* ---- places, as `next` has them ---- */
+/* ---- places in the history, as in `next` ---- */
 
 static json_t *next_json(struct store_place at, uint64_t number)
 {
@@ -91,14 +91,14 @@ static bool is_empty(const struct store_range *range)
 
 /* ---- history ---- */
 
-/* What of the history was asked for, and how many are still wanted. */
+/* The requested part of the history, and how many changes are left to send. */
 struct history_asked {
     const char *what, *next;
     struct store_range range;
     uint64_t left;
 };
 
-/* False: that it cannot be is answered. */
+/* False: an error was sent. */
 static bool read_asked(struct connection *connection, json_t *request, struct history_asked *asked)
 {
     json_t *what = json_object_get(request, "what");
@@ -133,7 +133,7 @@ static bool read_asked(struct connection *connection, json_t *request, struct hi
     return false;
 }
 
-/* Pages go from the newest to older ones; one more than is wanted is looked for, to know whether there are
+/* Pages go from newer to older changes. One change more than requested is read, to find out whether there are
  * older ones. */
 void control_op_history(struct connection *connection, json_t *request)
 {
@@ -143,7 +143,7 @@ void control_op_history(struct connection *connection, json_t *request)
     uint64_t trimmed;
     if (!read_asked(connection, request, &asked) || !get_trimmed(connection, &trimmed))
         return;
-    if (asked.range.first.generation <= trimmed) /* of those some changes may still be there */
+    if (asked.range.first.generation <= trimmed) /* some changes of these generations may still exist */
         asked.range.first.generation = trimmed + 1;
     scheduler_status(ops_parts_of(connection)->scheduler, &status);
     const uint32_t n = asked.left < CONTROL_PAGE ? (uint32_t)asked.left : CONTROL_PAGE;
@@ -156,7 +156,7 @@ void control_op_history(struct connection *connection, json_t *request)
         return;
     }
     const bool another = json_array_size(changes) > n;
-    if (another) { /* which the next page begins with */
+    if (another) { /* the next page begins with it */
         json_array_remove(changes, 0);
         asked.range.end.seq++;
     }
@@ -173,7 +173,7 @@ void control_op_history(struct connection *connection, json_t *request)
 
 /* ---- diff ---- */
 
-#define LOOKED_THROUGH (10 * CONTROL_PAGE) /* changes, for those that are about a host */
+#define LOOKED_THROUGH (10 * CONTROL_PAGE) /* changes read at most, when those of one host are selected */
 
 struct told {
     const char *host; /* NULL: all */
@@ -201,14 +201,13 @@ static int tell_change(const struct store_change *change, void *cbdata)
     return json_array_size(told->changes) >= CONTROL_PAGE;
 }
 
-/* False: that there is no such way is answered. */
+/* Check that the history covers this diff. False: an error was sent. */
 static bool check_way(struct connection *connection, uint64_t from, uint64_t to, uint64_t newest)
 {
     uint64_t trimmed;
     if (to > newest || from > to) {
         connection_fail(connection, PMIXFAB_ERR_NOTFOUND,
-                        "diff: there is no way from generation %llu to %llu: the "
-                        "newest is %llu",
+                        "diff: not possible from generation %llu to %llu: the newest is %llu",
                         (unsigned long long)from, (unsigned long long)to, (unsigned long long)newest);
         return false;
     }
@@ -217,13 +216,13 @@ static bool check_way(struct connection *connection, uint64_t from, uint64_t to,
     if (from >= trimmed || from == to)
         return true;
     connection_fail(connection, PMIXFAB_ERR_NOTFOUND,
-                    "diff: from generation %llu: trimmed: older than generation %llu there is no history "
-                    "any more (fabricd.conf(5), [history])",
+                    "diff: from generation %llu: trimmed: the history begins with generation %llu "
+                    "(fabricd.conf(5), [history])",
                     (unsigned long long)from, (unsigned long long)trimmed + 1);
     return false;
 }
 
-/* The pages that follow go up to the same generation. */
+/* All pages go up to the same generation. */
 void control_op_diff(struct connection *connection, json_t *request)
 {
     json_t *about = json_object_get(request, "host");
@@ -267,7 +266,7 @@ void control_op_diff(struct connection *connection, json_t *request)
     connection_send(connection, answer);
 }
 
-/* What is published from here on is told, so nothing is between this answer and the first line. */
+/* From here on each publication is sent, so none is missed between this answer and the first line. */
 void control_op_watch(struct connection *connection, json_t *request)
 {
     struct scheduler_status status;

@@ -1,4 +1,4 @@
-/* ops_hosts.c - nodes that report: nodes, forget, deliver, and the refresh of one host. */
+/* ops_hosts.c - hosts that report: nodes, forget, deliver, and the refresh of one host. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +19,9 @@
 #include "topo/base/search.h"
 #include "topo/model/host_name.h"
 
-#define NODE_MS 10000 /* in which a node has to scan and deliver */
+#define NODE_MS 10000 /* timeout of a node's scan and delivery */
 
-/* A string of the request; where it is none, that is answered. */
+/* Return a string of the request; NULL: an error was sent. */
 static const char *request_text(struct connection *connection, json_t *request, const char *op,
                                 const char *key)
 {
@@ -59,9 +59,8 @@ static json_t *remarks_of(const struct publisher *publisher, const struct node_r
         json_array_append_new(remarks, json_string(line));
     fab_sources_text(node->failed, failed, sizeof(failed));
     if (node->failed != 0)
-        json_array_append_new(remarks,
-                              json_sprintf("%s: probes that failed there: %s; what they said before stands",
-                                           node->report.host, failed));
+        json_array_append_new(remarks, json_sprintf("%s: failed probes: %s; their earlier data is kept",
+                                                    node->report.host, failed));
     return remarks;
 }
 
@@ -97,8 +96,8 @@ void control_op_nodes(struct connection *connection, json_t *request)
                                           i < n ? all[i - 1]->report.host : NULL));
 }
 
-/* The host that is to be forgotten, as the fabric calls it and as it reports; NULL: it is not there. Nobody
- * is forgotten who only may have been meant. */
+/* The host to forget, by its name in the fabric and in its report; NULL: not there. An ambiguous name is
+ * refused. */
 struct forgotten {
     const char *swept, *reports;
 };
@@ -115,7 +114,7 @@ static int choose_forgotten(const struct ops_parts *parts, const char *host, str
     else if (reports.exact && (two || swept.several))
         out->swept = NULL;
     else if (two || swept.several || reports.several)
-        return fab_fail(err, PMIXFAB_ERR_CONFLICT, "forget: %s can be several hosts: give the whole name",
+        return fab_fail(err, PMIXFAB_ERR_CONFLICT, "forget: %s matches several hosts: give the whole name",
                         host);
     return PMIXFAB_OK;
 }
@@ -145,7 +144,7 @@ void control_op_forget(struct connection *connection, json_t *request)
         rc = fab_fail(&err, PMIXFAB_ERR_CONFLICT, "forget: %s is a switch that the last sweep saw", host);
     else if (rc == PMIXFAB_ERR_NOTFOUND && there)
         rc = fab_fail(&err, PMIXFAB_ERR_CONFLICT,
-                      "forget: %s is there: the last sweep saw it, and it reports nothing", host);
+                      "forget: %s is present: the last sweep saw it, and it has no report", host);
     if (forgot != PMIXFAB_OK)
         rc = forgot;
     if (rc != PMIXFAB_OK && retired + lost == 0) {
@@ -153,11 +152,13 @@ void control_op_forget(struct connection *connection, json_t *request)
         return;
     }
     if (rc == PMIXFAB_OK)
-        log_info("the report of %s is forgotten, asked for by uid %u", host, (unsigned)connection->uid);
+        log_info("the report of %s is forgotten, requested by uid %u", host, (unsigned)connection->uid);
     if (retired > 0)
-        log_info("what is missing of %s is retired, asked for by uid %u", host, (unsigned)connection->uid);
+        log_info("the missing devices of %s are retired, requested by uid %u", host,
+                 (unsigned)connection->uid);
     if (lost > 0)
-        log_info("what is lost of %s is forgotten, asked for by uid %u", host, (unsigned)connection->uid);
+        log_info("the lost devices of %s are forgotten, requested by uid %u", host,
+                 (unsigned)connection->uid);
     connection_send(connection, json_pack("{s:b, s:I, s:I}", "ok", 1, "retired", (json_int_t)retired, "lost",
                                           (json_int_t)lost));
 }
@@ -183,8 +184,8 @@ void control_op_deliver(struct connection *connection, json_t *request)
     size_t size = 0;
     if (!connection_may_deliver(connection)) {
         connection_fail(connection, PMIXFAB_ERR_PERM,
-                        "deliver: uid %u may not do that: it is for root, the daemon's user, the user of the "
-                        "nodes and the configured admins",
+                        "deliver: uid %u may not do that: only root, the daemon's user, the user of the "
+                        "nodes and the configured admins may",
                         (unsigned)connection->uid);
         return;
     }
@@ -211,9 +212,9 @@ void control_op_deliver(struct connection *connection, json_t *request)
 
 /* ---- refresh of one host ------------------------------------------------------------------------- */
 
-/* Somebody who waits for a node. */
+/* A caller that waits for a node. */
 struct scan_asking {
-    struct pending pending; /* first */
+    struct pending pending; /* first member */
     struct scan_asking *prev, *next;
     struct ops_parts *parts;
     struct timer *limit;
@@ -229,7 +230,7 @@ static void end_asking(struct scan_asking *asking)
     free(asking);
 }
 
-/* The rest is a sweep, which is also what publishes the delivery. */
+/* Continue with a sweep, which also publishes the delivery. */
 static void sweep_now(struct connection *connection, bool accept_partial, const char *progress)
 {
     const struct ops_parts *parts = connection->control->owner;
@@ -276,14 +277,14 @@ void control_refresh_node(struct connection *connection, const char *host, bool 
 {
     struct ops_parts *parts = connection->control->owner;
     const char *known = host_reports_choose(parts->reports, host).host;
-    /* This host is scanned beside each sweep. */
+    /* This host is scanned with each sweep. */
     if (fab_same_host(host, parts->config->host)) {
         sweep_now(connection, accept_partial, "looking");
         return;
     }
     channel_server_scan(parts->channel, known != NULL ? known : host);
     if (known == NULL) {
-        sweep_now(connection, accept_partial, "the host does not report: only the fabric is asked");
+        sweep_now(connection, accept_partial, "the host sends no reports: sweeping the fabric only");
         return;
     }
     struct scan_asking *asking = calloc(1, sizeof(*asking));
@@ -299,5 +300,5 @@ void control_refresh_node(struct connection *connection, const char *host, bool 
     DL_APPEND(parts->asking, asking);
     timer_after(asking->limit, NODE_MS);
     connection_later(connection, &asking->pending);
-    connection_progress(connection, "the host is asked to look");
+    connection_progress(connection, "the host scans its devices");
 }

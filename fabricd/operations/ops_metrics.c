@@ -1,5 +1,5 @@
-/* ops_metrics.c - what the scheduler's fabricd tells. One function a subject: put what is new beside its
- * kind. */
+/* ops_metrics.c - the metrics of the scheduler. One function for each subject: put new metrics beside similar
+ * ones. */
 #include <stdlib.h>
 
 #include "fabricd/base/counts.h"
@@ -19,14 +19,14 @@
 
 static void about_publishing(FILE *out, const struct counts *counts, const struct scheduler_status *s)
 {
-    metrics_one(out, "fabricd_generation", GAUGE, "Number of the newest published change.",
-                (double)s->generation);
-    metrics_one(out, "fabricd_published_timestamp_seconds", GAUGE, "When it was published; 0: nothing was.",
-                (double)s->published / 1e6);
+    metrics_one(out, "fabricd_generation", GAUGE, "Newest published generation.", (double)s->generation);
+    metrics_one(out, "fabricd_published_timestamp_seconds", GAUGE,
+                "Time of publication of the newest generation; 0: none.", (double)s->published / 1e6);
     metrics_counted(out, counts, "fabricd_publications_total", "Generations published since the start.",
                     COUNT_PUBLISHED);
     metrics_one(out, "fabricd_publish_duration_seconds", GAUGE,
-                "The last publication, from the finished sweep to the files in place.", s->publish_s);
+                "Duration of the last publication, from the finished sweep to the files in place.",
+                s->publish_s);
     metrics_family(out, "fabricd_changes_total", COUNTER, "Changes published since the start, by kind.");
     for (unsigned kind = 1; kind < FAB_CHANGE_KINDS; kind++)
         metrics_sample(out, "fabricd_changes_total", "kind", fab_change_name((enum fab_change_kind)kind),
@@ -37,26 +37,25 @@ static void about_sweeps(FILE *out, const struct counts *counts, const struct sc
 {
     static const struct metrics_result results[] = {
         {"ok", COUNT_SWEEPS_OK}, {"partial", COUNT_SWEEPS_PARTIAL}, {"failed", COUNT_SWEEPS_FAILED}};
-    metrics_results(out, counts, "fabricd_sweeps_total", "Sweeps of the fabric, by how they ended.", results,
-                    3);
+    metrics_results(out, counts, "fabricd_sweeps_total", "Sweeps of the fabric, by result.", results, 3);
     const struct {
         const char *name, *help;
         double value;
     } gauges[] = {
-        {"fabricd_sweep_duration_seconds", "Time that the last sweep took.", s->sweep_ms / 1e3},
-        {"fabricd_sweep_timestamp_seconds", "When the last sweep ended; 0: none has.",
+        {"fabricd_sweep_duration_seconds", "Duration of the last sweep.", s->sweep_ms / 1e3},
+        {"fabricd_sweep_timestamp_seconds", "End time of the last sweep; 0: none.",
          (double)s->last_sweep / 1e6},
-        {"fabricd_stale", "1: sweeps fail, and what is served may be out of date.", s->stale},
-        {"fabricd_partial", "1: only a part of the fabric answered the last sweep.", s->partial},
+        {"fabricd_stale", "Stale state; 1: sweeps fail, and the served data may be out of date.", s->stale},
+        {"fabricd_partial", "Partial sweep; 1: only a part of the fabric answered the last sweep.",
+         s->partial},
         {"fabricd_dangling_ports", "Ports that are up and lead nowhere.", s->findings.nowhere},
-        {"fabricd_inactive_ports", "Cabled ports that no subnet manager has brought up.",
+        {"fabricd_inactive_ports", "Cabled ports that no subnet manager has activated.",
          s->findings.inactive},
-        {"fabricd_unnamed_hcas", "HCAs that go by their GUID.", s->findings.unnamed},
-        {"fabricd_missing_hcas",
-         "HCAs that are not seen, or not with all cables, and keep their places for a while.",
+        {"fabricd_unnamed_hcas", "HCAs without a host name, named by their GUID.", s->findings.unnamed},
+        {"fabricd_missing_hcas", "HCAs missing wholly or in part, whose places are kept for a while.",
          s->waits.missing},
-        {"fabricd_suppressed_cables", "Cables that flap and are suppressed.", s->waits.suppressed},
-        {"fabricd_suppressed_switches", "Switches that flap and are suppressed with all of their cables.",
+        {"fabricd_suppressed_cables", "Suppressed cables.", s->waits.suppressed},
+        {"fabricd_suppressed_switches", "Switches suppressed with all of their cables.",
          s->waits.suppressed_switches},
     };
     for (size_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++)
@@ -68,19 +67,19 @@ static void about_managers(FILE *out, const struct counts *counts, const struct 
     const struct manager *manager;
     const char *probe;
     metrics_family(out, "fabricd_subnet_manager_up", GAUGE,
-                   "1: the subnet manager of this probe's subnet answers light sweeps.");
+                   "Subnet manager of the probe's subnet; 1: it answers light sweeps.");
     for (unsigned i = 0; (manager = scheduler_subnet_manager(scheduler, i, &probe)) != NULL; i++)
         if (manager->now.guid != 0 || manager_is_gone(manager))
             metrics_sample(out, "fabricd_subnet_manager_up", "probe", probe, !manager_is_gone(manager));
     metrics_counted(out, counts, "fabricd_subnet_manager_takeovers_total",
-                    "How often another subnet manager took over.", COUNT_MANAGERS);
+                    "Takeovers by another subnet manager.", COUNT_MANAGERS);
 }
 
 static void about_findings(FILE *out, const struct findings *findings)
 {
     static const char *const families[2][2] = {
-        {"fabricd_findings", "What looks wrong, as fabricctl check has it, and is not acknowledged."},
-        {"fabricd_acknowledged_findings", "What looks wrong, and is acknowledged."}};
+        {"fabricd_findings", "Findings of fabricctl check that are not acknowledged."},
+        {"fabricd_acknowledged_findings", "Acknowledged findings."}};
     static const char *const labels[2] = {"kind", "severity"};
     for (int acked = 0; acked < 2; acked++) {
         metrics_family(out, families[acked][0], GAUGE, families[acked][1]);
@@ -93,13 +92,12 @@ static void about_findings(FILE *out, const struct findings *findings)
     }
 }
 
-/* Of ports that changed within the hour, and of those that somebody asked for. */
+/* For ports that changed within the hour, and for ports that a caller has read. */
 static void about_counters(FILE *out, const struct counter_watch *watch)
 {
     metrics_family(
         out, "fabricd_port_errors_total", COUNTER,
-        "What error counters grew by on ports that are read: for an hour after a change, or after they "
-        "grew.");
+        "Growth of error counters on watched ports: for an hour after a change, or after the last growth.");
     for (unsigned c = 0; c < PROBE_COUNTERS; c++)
         if (probe_counter_kinds[c].error)
             metrics_sample(out, "fabricd_port_errors_total", "counter", probe_counter_kinds[c].key,
@@ -113,16 +111,16 @@ static void about_bisection(FILE *out, const struct findings *findings)
     const struct finding *const *all = findings_all(findings, &n);
     for (uint32_t i = 0; i < n; i++)
         gone = all[i]->all > gone ? all[i]->all : gone;
-    metrics_one(out, "fabricd_bisection_left_ratio", GAUGE,
-                "Of the cables between two levels of switches, where most is lost: the part that is left; 1: "
-                "nothing is lost.",
-                1 - gone);
+    metrics_one(
+        out, "fabricd_bisection_left_ratio", GAUGE,
+        "Remaining part of the cables between two levels of switches, where most are lost; 1: none is lost.",
+        1 - gone);
 }
 
 static void about_devices(FILE *out, const struct served_set *set)
 {
     metrics_family(out, "fabricd_plane_devices_down", GAUGE,
-                   "Devices of a plane whose port is down, or missing.");
+                   "Devices of a plane whose port is down or missing.");
     for (uint32_t k = 0; set != NULL && k < set->n; k++) {
         struct pmixfab_device device;
         uint32_t down = 0;
@@ -141,7 +139,7 @@ static void about_planes(FILE *out, struct served *served)
         {"fabricd_plane_devices", "Devices of a plane.", offsetof(struct pmixfab_plane, n_devices)},
         {"fabricd_plane_hosts", "Hosts of a plane.", offsetof(struct pmixfab_plane, n_hosts)},
         {"fabricd_plane_switches", "Switches of a plane.", offsetof(struct pmixfab_plane, n_switches)},
-        {"fabricd_plane_links", "Cables of a plane, those of devices included.",
+        {"fabricd_plane_links", "Cables of a plane, including those of devices.",
          offsetof(struct pmixfab_plane, n_links)},
     };
     struct served_set *set = served_get(served);
@@ -170,10 +168,9 @@ static void about_nodes(FILE *out, const struct ops_parts *parts, const struct s
     struct pmix_server_status pmix;
     pmix_server_status(parts->pmix, &pmix);
     metrics_one(out, "fabricd_reports", GAUGE, "Hosts that report their own devices.", s->nodes);
-    metrics_counted(out, counts, "fabricd_deliveries_total", "Deliveries of reports that were taken.",
+    metrics_counted(out, counts, "fabricd_deliveries_total", "Accepted deliveries of reports.",
                     COUNT_DELIVERIES);
-    metrics_family(out, "fabricd_deliveries_refused_total", COUNTER,
-                   "Deliveries that were refused, by reason.");
+    metrics_family(out, "fabricd_deliveries_refused_total", COUNTER, "Refused deliveries, by reason.");
     for (int code = 0; code > -64; code--)
         rest += counted(counts, count_of_refused(code));
     for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
@@ -194,18 +191,16 @@ static void about_store(FILE *out, const struct counts *counts, struct store *st
     store_pages(store, &pages, NULL);
     if (store_bounds(store, &bounds, NULL) != PMIXFAB_OK)
         bounds = (struct store_bounds){0};
-    metrics_one(out, "fabricd_store_size_bytes", GAUGE, "Size of the database, its log not counted.",
+    metrics_one(out, "fabricd_store_size_bytes", GAUGE, "Size of the database without its log.",
                 (double)pages.pages * (double)pages.page_size);
-    metrics_one(out, "fabricd_store_free_bytes", GAUGE, "Of it, what is free to be used again.",
+    metrics_one(out, "fabricd_store_free_bytes", GAUGE, "Free space within the database.",
                 (double)pages.free * (double)pages.page_size);
-    metrics_one(out, "fabricd_history_changes", GAUGE, "Changes that the history holds.",
-                (double)bounds.changes);
+    metrics_one(out, "fabricd_history_changes", GAUGE, "Changes in the history.", (double)bounds.changes);
     metrics_one(out, "fabricd_history_trimmed_generation", GAUGE,
-                "Changes of generations up to this one are no more; 0: all are there.",
-                (double)bounds.trimmed);
+                "Newest generation whose changes were trimmed; 0: none.", (double)bounds.trimmed);
     metrics_counted(out, counts, "fabricd_history_trimmed_total", "Changes removed from the history.",
                     COUNT_TRIMMED);
-    metrics_counted(out, counts, "fabricd_backups_total", "Backups that were made.", COUNT_BACKUPS);
+    metrics_counted(out, counts, "fabricd_backups_total", "Backups made.", COUNT_BACKUPS);
 }
 
 static void about_programs(FILE *out, const struct counts *counts, const struct exports *exports)
@@ -216,15 +211,12 @@ static void about_programs(FILE *out, const struct counts *counts, const struct 
         {"changed", COUNT_EXPORTS}, {"same", COUNT_EXPORTS_SAME}, {"failed", COUNT_EXPORTS_FAILED}};
     static const struct metrics_result commands[] = {{"ok", COUNT_EXPORT_COMMANDS},
                                                      {"failed", COUNT_EXPORT_COMMANDS_FAILED}};
-    metrics_results(out, counts, "fabricd_hooks_total",
-                    "Generations that the hook was told of, by what came of it.", hooks, 3);
-    metrics_results(out, counts, "fabricd_exports_total",
-                    "Attempts to make an export anew, by what came of it.", files, 3);
+    metrics_results(out, counts, "fabricd_hooks_total", "Runs of the hook, by result.", hooks, 3);
+    metrics_results(out, counts, "fabricd_exports_total", "Attempts of exports, by result.", files, 3);
     metrics_results(out, counts, "fabricd_export_commands_total",
-                    "Commands that were told of an export that changed, by what came of it.", commands, 2);
+                    "Runs of commands for changed exports, by result.", commands, 2);
     metrics_one(out, "fabricd_exports_failing", GAUGE,
-                "Exports of which the file or its command failed when it was tried last.",
-                exports_failing(exports));
+                "Exports whose file or command failed at the last attempt.", exports_failing(exports));
 }
 
 void metrics_of_scheduler(FILE *out, const void *owner)

@@ -1,5 +1,5 @@
-/* ops_ports.c - of ports what a snapshot has no place for: LIDs and widths of links, and their counters,
- * answered when they have been read. */
+/* ops_ports.c - data of ports that a snapshot lacks: LIDs and widths of links, and their counters, answered
+ * when they were read. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static json_t *node_ports_json(const struct fab_inventory *inv, const struct fab
     return json_pack("{s:i, s:o}", "lid", node->lid, "ports", ports);
 }
 
-#define PORTS_PAGE (5 * CONTROL_PAGE) /* of some more ports */
+#define PORTS_PAGE (5 * CONTROL_PAGE) /* the ports of the last node may exceed it */
 
 void control_op_ports(struct connection *connection, json_t *request)
 {
@@ -89,7 +89,7 @@ static json_t *port_row(const struct ops_parts *parts, const struct watched_port
     return row;
 }
 
-/* ports NULL: all that are looked at. */
+/* Send rows. ports NULL: all watched ports. */
 static void send_rows(struct connection *connection, const struct publish_ports *ports)
 {
     const struct ops_parts *parts = connection->control->owner;
@@ -106,7 +106,7 @@ static void send_rows(struct connection *connection, const struct publish_ports 
     connection_send(connection, json_pack("{s:b, s:o}", "ok", 1, "ports", rows));
 }
 
-/* A page of all ports; errors: only those with more errors than is usual. */
+/* Send a page of all ports; errors: only those with more errors than usual. */
 static void send_all_ports(struct connection *connection, json_t *request, bool errors)
 {
     const struct ops_parts *parts = connection->control->owner;
@@ -175,7 +175,7 @@ void control_op_counters(struct connection *connection, json_t *request)
             send_all_ports(connection, request, json_is_true(json_object_get(request, "errors")));
         else
             connection_fail(connection, PMIXFAB_ERR_UNSUPPORTED,
-                            "counters: no probe that is configured can read any: ibnetdisc can");
+                            "counters: no configured probe can read counters: configure ibnetdisc");
         return;
     }
     if (name == NULL || json_is_null(name)) {

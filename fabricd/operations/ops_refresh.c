@@ -9,7 +9,7 @@
 #include "fabricd/operations/ops.h"
 #include "topo/model/host_name.h"
 
-/* A member that is a string where it is there at all; else that is answered. */
+/* Return whether an optional member is not a string; then an error was sent. */
 static bool bad_text(struct connection *connection, json_t *request, const char *op, const char *key,
                      const char **out)
 {
@@ -23,7 +23,7 @@ static bool bad_text(struct connection *connection, json_t *request, const char 
 
 /* ---- refresh -------------------------------------------------------------------------------------- */
 
-/* Taken up: the answer is not waited for. */
+/* Send that the request is accepted, for callers that do not wait. */
 static void answer_taken(struct connection *connection)
 {
     const struct ops_parts *parts = connection->control->owner;
@@ -31,7 +31,7 @@ static void answer_taken(struct connection *connection)
                                           (json_int_t)publisher_generation(parts->publisher)));
 }
 
-/* Before the sweep: what is suppressed is released, where that was asked for. Returns how many are. */
+/* Release suppressed objects before the sweep, if requested. Returns how many. */
 static uint32_t request_release_damping(struct connection *connection, json_t *request, const char *name,
                                         bool waits)
 {
@@ -61,10 +61,10 @@ void control_op_refresh(struct connection *connection, json_t *request)
     uint32_t released = request_release_damping(connection, request, sw != NULL ? sw : host, waits);
     if (sw != NULL && released == 0 && !publisher_has_switch(parts->publisher, sw)) {
         connection_fail(connection, PMIXFAB_ERR_NOTFOUND,
-                        "refresh: no switch %s: `fabricctl switches` shows those that there are", sw);
+                        "refresh: no switch %s: `fabricctl switches` lists them", sw);
         return;
     }
-    log_info("refresh%s%s asked for by uid %u%s", sw != NULL ? " of " : "", sw != NULL ? sw : "",
+    log_info("refresh%s%s requested by uid %u%s", sw != NULL ? " of " : "", sw != NULL ? sw : "",
              (unsigned)connection->uid, accept ? ", partial answers accepted" : "");
     if (host != NULL && waits) {
         control_refresh_node(connection, host, accept);
@@ -72,8 +72,8 @@ void control_op_refresh(struct connection *connection, json_t *request)
     }
     if (host != NULL)
         control_request_scan(parts, host);
-    /* What is accepted is taken as the fabric, and what was suppressed may be anywhere: then all of it is
-     * asked. */
+    /* An accepted partial sweep stands for the whole fabric, and released objects may be anywhere: both need
+     * a full sweep. */
     const bool part = sw != NULL && !accept && released == 0;
     const uint64_t number = scheduler_refresh(parts->scheduler, part ? sw : NULL, accept);
     if (!waits) {
@@ -81,14 +81,15 @@ void control_op_refresh(struct connection *connection, json_t *request)
         return;
     }
     connection_wait(connection, number);
-    connection_send(connection,
-                    part ? json_pack("{s:s++}", "progress", "sweeping ", sw, " and what hangs on it")
-                         : json_pack("{s:s}", "progress", "sweeping"));
+    connection_send(connection, part
+                                    ? json_pack("{s:s++}", "progress", "sweeping ", sw, " and its neighbours")
+                                    : json_pack("{s:s}", "progress", "sweeping"));
 }
 
 /* ---- expect --------------------------------------------------------------------------------------- */
 
-/* Of the fabric, or of its history: one that is away for its swap can be announced, too. */
+/* Return whether the fabric or its history has this name: a device that is away for its swap can be
+ * announced, too. */
 static bool ops_knows_name(const struct ops_parts *parts, const char *name)
 {
     if (publisher_has_host(parts->publisher, name) || publisher_has_switch(parts->publisher, name))
@@ -132,7 +133,7 @@ static void ops_plan_maintenance(struct connection *connection, json_t *request,
     if (connection_failed(connection, rc, &err))
         return;
     log_info("a swap of %s is %s by uid %u", name,
-             json_is_true(json_object_get(request, "cancel")) ? "not expected any more, said" : "announced",
+             json_is_true(json_object_get(request, "cancel")) ? "cancelled" : "announced",
              (unsigned)connection->uid);
     answer_expected(connection, name);
 }
@@ -147,7 +148,7 @@ void control_op_expect(struct connection *connection, json_t *request)
     if (!changes)
         answer_expected(connection, name);
     else if (name == NULL)
-        connection_fail(connection, PMIXFAB_ERR_SYNTAX, "expect: no name: say which host or switch");
+        connection_fail(connection, PMIXFAB_ERR_SYNTAX, "expect: no name: give a host or switch");
     else if (connection_allowed(connection, "expect"))
         ops_plan_maintenance(connection, request, name);
 }

@@ -1,8 +1,8 @@
 /*
- * ops_verify.c - a sweep of its own, which is compared with what is served and not published.
+ * ops_verify.c - a separate sweep that is compared with the served state and not published.
  *
- * Who asks while one goes on waits for the next one: it must not get an answer that is older than its
- * question. When all who asked are gone the sweep is cancelled.
+ * A request during such a sweep waits for the next one, so that no answer is older than its request. When all
+ * callers are gone, the sweep is cancelled.
  */
 #include <stdlib.h>
 #include <utlist.h>
@@ -18,14 +18,14 @@
 #include "fabricd/sources/host_scan.h"
 #include "fabricd/sources/sweep.h"
 
-#define TRIES 3 /* so often something is published meanwhile */
+#define TRIES 3 /* sweeps, when a publication happens during each */
 
-/* Somebody who waits for the answer. */
+/* A waiting caller. */
 struct verify_asking {
-    struct pending pending; /* first */
+    struct pending pending; /* first member */
     struct verify_asking *prev, *next;
     struct ops_parts *parts;
-    bool in_time; /* before the sweep that goes on began */
+    bool in_time; /* the request came before the running sweep began */
 };
 
 static void verify_stop(struct verifying *v)
@@ -47,7 +47,7 @@ static void verify_on_caller_gone(struct pending *pending)
         verify_stop(v);
 }
 
-/* Those whose sweep it was get it; takes the reference. NULL: the error. */
+/* Answer the callers of this sweep; takes the reference. line NULL: send the error. */
 static void verify_answer(struct verifying *v, json_t *line, int code, const char *why)
 {
     struct verify_asking *asking, *next, *answered = NULL;
@@ -57,7 +57,7 @@ static void verify_answer(struct verifying *v, json_t *line, int code, const cha
             continue;
         DL_DELETE(v->asking, asking);
         DL_APPEND(answered, asking);
-        asking->pending.gone = NULL; /* a connection may end by its answer, with all that it asked */
+        asking->pending.gone = NULL; /* a connection may end with its answer, and all its requests with it */
     }
     DL_FOREACH_SAFE(answered, asking, next)
     {
@@ -86,7 +86,7 @@ static json_t *answer_of(const struct ops_parts *parts, const struct fab_diff *d
 
 static void verify_on_swept(struct sweep_result *result, void *arg);
 
-/* For all who wait now. */
+/* Start a sweep for all callers that wait now. */
 static int verify_begin(struct ops_parts *parts, struct fab_err *err)
 {
     struct verifying *v = &parts->verifying;
@@ -99,7 +99,7 @@ static int verify_begin(struct ops_parts *parts, struct fab_err *err)
     return sweep_start(parts->base, parts->config, NULL, verify_on_swept, parts, &v->sweep, err);
 }
 
-/* For those who came while the last one went on. */
+/* Start a sweep for the callers that came during the last one. */
 static void verify_next(struct ops_parts *parts)
 {
     struct verifying *v = &parts->verifying;
@@ -121,7 +121,7 @@ static void verify_on_swept(struct sweep_result *result, void *arg)
     json_t *line = NULL;
     int rc = result->code;
     v->sweep = NULL;
-    /* What was published meanwhile may be newer than what this sweep saw. */
+    /* A publication during the sweep may be newer than the sweep's data. */
     if (rc == PMIXFAB_OK && v->generation != publisher_generation(parts->publisher) && ++v->tries < TRIES) {
         rc = verify_begin(parts, &err);
         if (rc == PMIXFAB_OK)
@@ -175,10 +175,10 @@ void control_op_verify(struct connection *connection, json_t *request)
     if (!sweep_wanted(parts->config) || publisher_generation(parts->publisher) == 0) {
         connection_fail(connection, PMIXFAB_ERR_NOTFOUND, "verify: %s",
                         sweep_wanted(parts->config) ? "nothing was published yet: see fabricctl status"
-                                                    : "no probe of the fabric is configured: nothing sweeps");
+                                                    : "no probe of the fabric is configured");
         return;
     }
-    log_info("verify asked for by uid %u", (unsigned)connection->uid);
+    log_info("verify requested by uid %u", (unsigned)connection->uid);
     struct verify_asking *asking = calloc(1, sizeof(*asking));
     if (asking == NULL) {
         connection_fail(connection, PMIXFAB_ERR_NOMEM, "verify: out of memory");

@@ -92,13 +92,13 @@ int pmix_settings_read(const char *rundir, struct config *out, char **text, stru
                         "%s: cannot be read: %s", path, strerror(failed));
     if (!settings_trusted(rundir, path)) {
         rc = fab_fail(err, PMIXFAB_ERR_PERM,
-                      "%s: others than root and the owner of the run directory may write it", path);
+                      "%s: users other than root and the owner of the run directory may write it", path);
         goto cleanup;
     }
     all = json_loadb(bytes, size, 0, NULL);
     rc = all == NULL ? PMIXFAB_ERR_CORRUPT : settings_take(all, out);
     if (rc != PMIXFAB_OK)
-        fab_fail(err, rc, "%s: it is not what this version of fabricd writes: restart fabricd", path);
+        fab_fail(err, rc, "%s: its format is not that of this version of fabricd: restart fabricd", path);
     else if (text != NULL)
         *text = strndup(bytes, size);
 

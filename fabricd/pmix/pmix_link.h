@@ -1,8 +1,8 @@
 /*
- * pmix_link.h - what fabricd and its PMIx server, the program fabricd-pmix, hand to each other beside the run
+ * pmix_link.h - the interface between fabricd and its PMIx server, the program fabricd-pmix, beside the run
  * directory: settings in one direction, a status in the other, and the listening socket, which outlives the
- * server. The room pmix starts that program, or looks at the one that the service manager has started. This
- * file is for both programs.
+ * server. The room pmix starts that program, or watches the one that the service manager has started. Both
+ * programs include this file.
  */
 #ifndef FABRICD_PMIX_PMIX_LINK_H
 #define FABRICD_PMIX_PMIX_LINK_H
@@ -18,12 +18,12 @@
 
 /* ---- settings: RUNDIR/fabricd.json ---- */
 
-/* Role, host, who may connect, where to listen, log level. PMIXFAB_ERR_IO. */
+/* Write the settings: role, host, permitted users, address, log level. PMIXFAB_ERR_IO. */
 int pmix_settings_write(const struct config *config, struct fab_err *err);
 void pmix_settings_remove(const struct config *config);
 
-/* Into a config that config_init() made; *text is the file's, to see whether it has changed: free(). NULL:
- * that is of no interest. PMIXFAB_ERR_NOTFOUND: no fabricd has written it yet; _CORRUPT, _PERM: nobody but
+/* Read the settings into a config that config_init() made. *text: the file's text, to detect changes: free();
+ * text may be NULL. PMIXFAB_ERR_NOTFOUND: fabricd has not written it yet; _CORRUPT; _PERM: a user other than
  * root, the owner of the run directory and the caller's user may have written it. */
 int pmix_settings_read(const char *rundir, struct config *out, char **text, struct fab_err *err);
 
@@ -32,22 +32,22 @@ int pmix_settings_read(const char *rundir, struct config *out, char **text, stru
 struct pmix_state {
     pid_t pid;
     char uri[512];       /* "": it does not serve yet */
-    char failed[300];    /* why it cannot; "": it can */
-    uint64_t generation; /* of what it serves, once its UPDATED was raised */
+    char failed[300];    /* the reason why it cannot serve; "": none */
+    uint64_t generation; /* the served generation whose UPDATED was raised */
     unsigned connected, subscribers;
-    bool filtered, confined, bounded; /* what it forbids itself */
-    bool guarded;                     /* it has the guard */
+    bool filtered, confined, bounded; /* active restrictions of the process */
+    bool guarded;                     /* the guard is loaded */
 };
 
 void pmix_state_write(const struct pmix_state *state, char line[PMIX_STATUS_MAX]);
-/* False: it is none. */
+/* Parse a status line. False: it is not one. */
 bool pmix_state_read(const char *line, size_t size, struct pmix_state *out);
 
 /* ---- the listening socket, over a socket pair ---- */
 
-/* fd -1: there is none. False: the other side is gone. */
+/* Send a descriptor. fd -1: none. False: the other side has closed. */
 bool pmix_give_socket(int channel, int fd);
-/* Wait for what the other side gives; *fd -1: nothing. False: it is gone. */
+/* Wait for a descriptor from the other side; *fd -1: none. False: it has closed. */
 bool pmix_take_socket(int channel, int *fd);
 
 #endif

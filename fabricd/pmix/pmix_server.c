@@ -26,42 +26,42 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define START_MS 60000 /* with a sanitizer the library takes seconds to start */
 #else
-#define START_MS 10000 /* until it serves */
+#define START_MS 10000 /* timeout of the start */
 #endif
-#define PULSE_MS    500   /* between looks */
-#define SILENCE     4     /* so many looks without a line: then it hangs */
-#define GOOD_MS     10000 /* one that lived so long was a good one */
-#define AT_ONCE     3     /* so many that were not are replaced at once */
-#define FIRST_PAUSE 50    /* the next after so many milliseconds; then twice as many */
+#define PULSE_MS    500   /* between checks */
+#define SILENCE     4     /* checks without a line after which the server counts as hanging */
+#define GOOD_MS     10000 /* a server that lived so long resets the pauses */
+#define AT_ONCE     3     /* early losses that are replaced at once */
+#define FIRST_PAUSE 50    /* milliseconds before the next one; then twice as long each time */
 #define MAX_PAUSE   30000
-#define WAIT_LOOK   20 /* between looks at a unit's status while a generation is waited for */
+#define WAIT_LOOK   20 /* between checks of a unit's status while a caller waits for a generation */
 #define EXIT_CONFIG 2  /* of a child that can never serve */
 
 struct pmix_server {
     struct event_base *base;
     const struct config *config;
     bool wanted;                                     /* until the stop */
-    struct pmix_state state;                         /* as the server says; pid 0: none serves */
+    struct pmix_state state;                         /* as reported by the server; pid 0: none serves */
     char uri[sizeof(((struct pmix_state *)0)->uri)]; /* the last one; "": none yet */
-    bool no_settings;                                /* the server waits for them */
+    bool no_settings;                                /* the settings could not be written yet */
     bool no_uri;                                     /* it could not be written */
-    struct pmix_server_status status;                /* but for what `state` and `life` have */
+    struct pmix_server_status status;                /* without the fields that `state` and `life` have */
     gid_t gid;
-    char folder[PATH_MAX]; /* of the server's own files */
+    char folder[PATH_MAX]; /* for the server's own files */
 
-    struct child *child; /* NULL: it is a unit, or there is none */
+    struct child *child; /* NULL: the server is a unit, or there is none */
     int channel;         /* to the child; -1: none */
-    struct watch *keeps; /* it gives its socket */
-    int socket;          /* that it listens on; -1: none yet */
-    bool never;          /* the child has said that it can never serve */
+    struct watch *keeps; /* receives the child's listening socket */
+    int socket;          /* the listening socket; -1: none yet */
+    bool never;          /* the child has reported that it can never serve */
     struct supervisor life;
     struct timer *again, *pulse;
-    unsigned silent; /* looks since the last line. Not time: fabricd itself may have stood still */
+    unsigned silent; /* checks since the last line; not a time, since fabricd itself may have been stopped */
 
-    uint64_t generation; /* that is waited for */
+    uint64_t generation; /* the generation that a caller waits for */
     int64_t until;
     struct timer *wait;
-    void (*next)(void *cbdata); /* NULL: nobody waits */
+    void (*next)(void *cbdata); /* NULL: no caller waits */
     void *next_cbdata;
 
     void (*replaced)(void *cbdata);
@@ -73,7 +73,7 @@ static int64_t server_now(void)
     return clock_now(CLOCK_MONOTONIC) / 1000;
 }
 
-/* ---- who waits for a generation ---------------------------------------------------------------------- */
+/* ---- waiting for a generation ------------------------------------------------------------------------ */
 
 static void server_go_on(struct pmix_server *server)
 {
@@ -120,7 +120,8 @@ void pmix_server_wait(struct pmix_server *server, uint64_t generation, void (*ne
 
 /* ---- its address -------------------------------------------------------------------------------------- */
 
-/* A PMIx server's, at a numeric address, and on loopback unless others may connect: tools connect to it. */
+/* Return whether the text is a URI of a PMIx server at a numeric address, on loopback unless other hosts may
+ * connect. Tools will connect to it. */
 static bool uri_is_good(const char *uri, bool remote)
 {
     const char *way = strchr(uri, ';'), *colon = strrchr(uri, ':');
@@ -143,16 +144,16 @@ static void server_write_uri(struct pmix_server *server)
     struct fab_err err = {""};
     const bool failed = process_write_uri(server->config, server->uri, &err) != PMIXFAB_OK;
     if (failed && !server->no_uri)
-        log_error("%s: PMIx tools do not find fabricd; it is tried again", err.text);
+        log_error("%s: PMIx tools cannot find fabricd; fabricd tries again", err.text);
     server->no_uri = failed;
 }
 
-/* ---- what it says ------------------------------------------------------------------------------------- */
+/* ---- the server's status ------------------------------------------------------------------------------ */
 
 static void server_begins(struct pmix_server *server, const struct pmix_state *state)
 {
     if (server->uri[0] != '\0' && strcmp(server->uri, state->uri) != 0)
-        log_warning("pmix: it serves at %s, and no longer at %s", state->uri, server->uri);
+        log_warning("pmix: serving at %s, no longer at %s", state->uri, server->uri);
     memcpy(server->uri, state->uri, sizeof(server->uri));
     server_write_uri(server);
     server->status.served++;
@@ -161,7 +162,7 @@ static void server_begins(struct pmix_server *server, const struct pmix_state *s
                  (long long)(server_now() - server->life.began));
 }
 
-/* False: it is no status of a server of ours. */
+/* Process a status. False: it is not a status of our server. */
 static bool server_takes(struct pmix_server *server, const struct pmix_state *state)
 {
     const bool serves = state->uri[0] != '\0';
@@ -181,7 +182,7 @@ static bool server_takes(struct pmix_server *server, const struct pmix_state *st
     return true;
 }
 
-/* Lines of a child; how many bytes are dealt with. */
+/* Process lines of a child; returns the number of bytes processed. */
 static size_t server_on_said(const unsigned char *bytes, size_t n, void *cbdata)
 {
     struct pmix_server *server = cbdata;
@@ -204,15 +205,14 @@ static void server_lost_unit(struct pmix_server *server)
         return;
     server->status.parted = server->state.connected;
     server->state = (struct pmix_state){0};
-    supervisor_lost(&server->life, "pmix: its unit has ended it, or it has ended", true, server_now(),
-                    clock_now(CLOCK_REALTIME));
+    supervisor_lost(&server->life, "pmix: its unit has ended", true, server_now(), clock_now(CLOCK_REALTIME));
     if (server->next != NULL)
         server_go_on(server);
     if (server->replaced != NULL)
         server->replaced(server->replaced_cbdata);
 }
 
-/* Its status file says what it is, and the kernel whether it is still there. */
+/* Read the unit's status file, and check that its process still exists. */
 static void server_look_at_unit(struct pmix_server *server)
 {
     char path[PATH_MAX + sizeof(PMIX_STATUS_FILE)];
@@ -246,16 +246,15 @@ static void server_lost(struct pmix_server *server, const char *why)
     char text[sizeof(server->life.why)];
     const bool served = server->state.pid != 0;
     const char *failed = server->state.failed;
-    snprintf(text, sizeof(text), "%s%s%.200s", failed[0] != '\0' ? "pmix: it cannot serve: " : why, "",
-             failed);
+    snprintf(text, sizeof(text), "%s%s%.200s", failed[0] != '\0' ? "pmix: cannot serve: " : why, "", failed);
     server->status.parted = server->state.connected;
     server->state = (struct pmix_state){0};
     server_drop_child(server);
     const int64_t pause =
         supervisor_lost(&server->life, text, served, server_now(), clock_now(CLOCK_REALTIME));
-    if (!server->wanted) /* the first could not start */
+    if (!server->wanted) /* the first child could not start */
         return;
-    log_warning("%s; another one takes its place%s", server->life.why, pause > 0 ? " after a pause" : "");
+    log_warning("%s; another one replaces it%s", server->life.why, pause > 0 ? " after a pause" : "");
     timer_after(server->again, pause);
     if (server->next != NULL)
         server_go_on(server);
@@ -267,10 +266,10 @@ static void server_on_child_ended(struct child_result *result, void *cbdata)
 {
     struct pmix_server *server = cbdata;
     server->never = result->exit_status == EXIT_CONFIG;
-    server_lost(server, result->code == PMIXFAB_OK ? "pmix: it has ended" : result->err.text);
+    server_lost(server, result->code == PMIXFAB_OK ? "pmix: the server has ended" : result->err.text);
 }
 
-/* Its listening socket, for the next one. */
+/* Store the child's listening socket for its successor. */
 static void server_on_socket(int fd, void *arg)
 {
     struct pmix_server *server = arg;
@@ -285,7 +284,8 @@ static void server_on_socket(int fd, void *arg)
     }
 }
 
-/* A service manager may keep of root's powers those that a process of another user needs. */
+/* Return whether this process may start a child of another user: the service manager may have restricted
+ * root's capabilities. */
 static bool server_may_be_another(void)
 {
     static const unsigned long needed[] = {CAP_SETUID, CAP_SETGID, CAP_CHOWN, CAP_KILL};
@@ -295,7 +295,7 @@ static bool server_may_be_another(void)
     return may;
 }
 
-/* Once: a directory of users that does not answer later must not decide as whom the next one runs. */
+/* Called once, so that the next child gets the same user even if the user directory does not answer then. */
 static int server_find_user(struct pmix_server *server, struct fab_err *err)
 {
     struct passwd entry, *user = NULL;
@@ -314,26 +314,27 @@ static int server_find_user(struct pmix_server *server, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-/* The library opens its folder to all, and removes what looks like its own: it has to be the server's. */
+/* The library makes its folder accessible to all and removes files that look like its own, so the server gets
+ * its own folder. */
 static int server_make_folder(const struct pmix_server *server, struct fab_err *err)
 {
     const uid_t uid = server->status.separated ? server->status.uid : geteuid();
     struct stat st;
     if (mkdir(server->folder, 0755) != 0 && errno != EEXIST)
-        return fab_fail(err, PMIXFAB_ERR_IO, "%.300s: cannot be made: %s", server->folder, strerror(errno));
+        return fab_fail(err, PMIXFAB_ERR_IO, "%.300s: cannot be created: %s", server->folder,
+                        strerror(errno));
     if (lstat(server->folder, &st) != 0 || !S_ISDIR(st.st_mode) ||
         (st.st_uid != uid && st.st_uid != geteuid()))
-        return fab_fail(
-            err, PMIXFAB_ERR_PERM,
-            "%.300s: it is a link, or no folder of fabricd's own: move it out of the run directory",
-            server->folder);
+        return fab_fail(err, PMIXFAB_ERR_PERM,
+                        "%.300s: it is a link, or not a folder of fabricd: move it out of the run directory",
+                        server->folder);
     if (st.st_uid != uid && lchown(server->folder, uid, server->gid) != 0)
         return fab_fail(err, PMIXFAB_ERR_IO, "%.300s: cannot be made for the user " PMIX_USER ": %s",
                         server->folder, strerror(errno));
     return PMIXFAB_OK;
 }
 
-/* False: the server has to wait for its settings. */
+/* False: the settings cannot be written, and the server has to wait. */
 static bool server_write_settings(struct pmix_server *server)
 {
     struct fab_err err = {""};
@@ -348,7 +349,7 @@ static bool server_write_settings(struct pmix_server *server)
     return !failed;
 }
 
-/* The program beside this one. */
+/* Return the path of fabricd-pmix, in the folder of this program. */
 static void server_program(char program[PATH_MAX])
 {
     const ssize_t n = readlink("/proc/self/exe", program, PATH_MAX - sizeof(PMIX_PROGRAM) - 1);
@@ -441,15 +442,14 @@ static void server_on_pulse(void *arg)
     const bool serves = server->state.pid != 0;
     server->silent++;
     if (serves && server->silent > SILENCE) {
-        snprintf(why, sizeof(why), "pmix: it has not answered for %d s, and was killed",
-                 SILENCE * PULSE_MS / 1000);
+        snprintf(why, sizeof(why), "pmix: no answer for %d s: killed", SILENCE * PULSE_MS / 1000);
         server_kill(server, why);
     } else if (!serves && server->silent > START_MS / PULSE_MS) {
-        server_kill(server, "pmix: it has not begun to serve, and was killed");
+        server_kill(server, "pmix: not serving in time: killed");
     }
 }
 
-/* ---- life --------------------------------------------------------------------------------------------- */
+/* ---- creation and end --------------------------------------------------------------------------------- */
 
 struct pmix_server *pmix_server_new(void)
 {
@@ -467,7 +467,7 @@ void pmix_server_free(struct pmix_server *server)
     free(server);
 }
 
-/* The loop runs until the child serves, has ended or has had its time. */
+/* Run the loop until the child serves, has ended, or its time is over. */
 static int server_wait(struct pmix_server *server, struct fab_err *err)
 {
     bool left = false;
@@ -505,7 +505,7 @@ int pmix_server_start(struct pmix_server *server, struct event_base *base, const
     }
     server->wanted = true;
     if (config->pmix_start && server->child == NULL && !server->no_settings) {
-        log_warning("%s; it is tried again", server->life.why);
+        log_warning("%s; fabricd tries again", server->life.why);
         timer_after(server->again, FIRST_PAUSE);
     }
     server_on_pulse(server);
@@ -517,7 +517,7 @@ void pmix_server_stop(struct pmix_server *server)
     char path[PATH_MAX + 16];
     server->wanted = false;
     if (server->channel >= 0)
-        shutdown(server->channel, SHUT_RDWR); /* the child ends */
+        shutdown(server->channel, SHUT_RDWR); /* the child ends then */
     child_leave(server->child, false);
     child_cancel(server->child);
     server_drop_child(server);
@@ -558,7 +558,7 @@ void pmix_server_on_replaced(struct pmix_server *server, void (*fn)(void *cbdata
     server->replaced_cbdata = cbdata;
 }
 
-/* ---- how it is ---------------------------------------------------------------------------------------- */
+/* ---- state -------------------------------------------------------------------------------------------- */
 
 const char *pmix_server_uri(const struct pmix_server *server)
 {

@@ -1,4 +1,4 @@
-/* pmix_show.c - how the PMIx server is, for `fabricctl status` and as metrics. */
+/* pmix_show.c - the state of the PMIx server, for `fabricctl status` and as metrics. */
 #include "fabricd/base/metrics.h"
 #include "fabricd/control/connection.h"
 #include "fabricd/pmix/pmix_server.h"
@@ -18,8 +18,7 @@ void pmix_server_metrics(FILE *out, const struct pmix_server *server)
 {
     struct pmix_server_status s;
     pmix_server_status(server, &s);
-    metrics_one(out, "fabricd_pmix_replaced_total", "counter",
-                "PMIx servers that died or hung, and were replaced.", s.replaced);
-    metrics_one(out, "fabricd_pmix_connections", "gauge", "Tools and relays that are connected.",
-                s.connected);
+    metrics_one(out, "fabricd_pmix_replaced_total", "counter", "Replaced PMIx servers, which died or hung.",
+                s.replaced);
+    metrics_one(out, "fabricd_pmix_connections", "gauge", "Connected tools and relays.", s.connected);
 }

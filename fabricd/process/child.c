@@ -1,4 +1,4 @@
-/* child.c - a child: what it says, its end, its start; and what the children that probe have in common. */
+/* child.c - a child: its output, its end, its start; and functions that all probe children share. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -28,23 +28,23 @@ struct child {
     int data_fd, text_fd, input_fd; /* -1: none */
     struct watch *data_watch, *text_watch, *input_watch, *child_watch;
     struct timer *deadline;
-    struct child_order order; /* its input is what the child has not read yet; argv and env are gone */
-    int64_t start, left;      /* microseconds; left: where child_leave() was called */
-    unsigned lines; /* of another program that were logged; of one whose errors are, in this second: */
+    struct child_order order; /* its input is the part that the child has not read; argv and env are unset */
+    int64_t start, left;      /* microseconds; left: when child_leave() was called */
+    unsigned lines; /* logged lines of a foreign program; of a child with `logs`, the lines of this second: */
     int64_t second;
 
-    unsigned char *bytes; /* what came through the pipe */
+    unsigned char *bytes; /* read from the pipe */
     size_t size, cap;
     bool ended;  /* the pipe is at its end */
     bool reaped; /* the child was waited for */
-    bool leaves; /* it is to end by itself */
+    bool leaves; /* child_leave() was called */
     bool timed_out;
     bool oversize;
     int status;
     char line[400]; /* the line of standard error that is being read */
     size_t line_len;
-    char reason[400];  /* the last error that the child gave */
-    char chatter[200]; /* the last line of a library's */
+    char reason[400];  /* the last error note of the child */
+    char chatter[200]; /* the last line that a library printed */
 };
 
 static void child_close(int *fd)
@@ -84,7 +84,7 @@ static double milliseconds_since(int64_t start)
     return (double)(clock_now(CLOCK_MONOTONIC) - start) / 1e3;
 }
 
-/* Until it has ended, which is left to be waited for, or has had its time. */
+/* Wait until the child has ended, without reaping it, or until its time is over. */
 static void let_end(const struct child *child)
 {
     siginfo_t info = {0};
@@ -94,7 +94,7 @@ static void let_end(const struct child *child)
             return;
         clock_sleep(1000);
     }
-    log_debug("%s: it does not end by itself, and is killed", child->what);
+    log_debug("%s: did not end in time: killed", child->what);
 }
 
 pid_t child_pid(const struct child *child)
@@ -102,7 +102,8 @@ pid_t child_pid(const struct child *child)
     return child->pid;
 }
 
-/* Its group, and itself: it may have left that. It was not waited for, so the number is still its own. */
+/* Kill the child's group, and the child itself, which may have left the group. It was not reaped, so its
+ * number was not reused. */
 static void child_kill(const struct child *child)
 {
     kill(-child->pid, SIGKILL);
@@ -133,16 +134,16 @@ void child_leave(struct child *child, bool ask)
 {
     if (child == NULL || child->leaves)
         return;
-    close_pipes(child); /* nor can it wait for us: what it writes or reads is an error from here on */
+    close_pipes(child); /* the child cannot block on us: its next read or write fails */
     child->leaves = true;
     child->left = clock_now(CLOCK_MONOTONIC);
     if (ask)
         child_ask_to_end(child);
 }
 
-/* ---- what the child says ------------------------------------------------------------------------ */
+/* ---- the child's output ------------------------------------------------------------------------ */
 
-/* A program of the site's may say what it likes, but not fill the log. */
+/* A program of the site may print anything, but must not fill the log. */
 static void foreign_line(struct child *child, const char *line)
 {
     if (line[0] == '\0')
@@ -151,14 +152,14 @@ static void foreign_line(struct child *child, const char *line)
     if (child->lines++ < CHILD_LINES)
         log_info("%s: %s", child->what, line);
     else if (child->lines == CHILD_LINES + 1)
-        log_warning("%s: it says more than %d lines: the rest is left out", child->what, CHILD_LINES);
+        log_warning("%s: more than %d lines of output: the rest is not logged", child->what, CHILD_LINES);
 }
 
-/* A line of the child's standard error: a note of a probe begins with its level, the rest is chatter of
- * libraries, of interest only to somebody who looks for a fault. */
+/* Process a line of the child's standard error. A note of a probe begins with its level. Other lines come
+ * from libraries and are logged for debugging only. */
 static void child_line(struct child *child, const char *line)
 {
-    if (child->order.program != NULL && !child->order.ours) { /* its lines are its own */
+    if (child->order.program != NULL && !child->order.ours) { /* a foreign program has no notes */
         foreign_line(child, line);
     } else if (line[0] == '<' && line[1] >= '0' && line[1] <= '3' && line[2] == '>') {
         enum pmixfab_level level = (enum pmixfab_level)(line[1] - '0');
@@ -200,7 +201,7 @@ static void on_text(int fd, void *arg)
     }
 }
 
-/* ---- what it is told ---------------------------------------------------------------------------- */
+/* ---- the child's input -------------------------------------------------------------------------- */
 
 static void on_input(int fd, void *arg)
 {
@@ -214,24 +215,24 @@ static void on_input(int fd, void *arg)
     }
     if (n > 0 && child->order.input_size > 0)
         return;
-    end_watch(&child->input_watch); /* it has read all, or reads no more, which is its own affair */
+    end_watch(&child->input_watch); /* all is written, or the child has stopped reading, which is no error */
     child_close(&child->input_fd);
 }
 
 /* ---- the end ------------------------------------------------------------------------------------ */
 
-/* How it ended, in one line where it is no good end. */
+/* Return how the child ended; for an error, a message in err. */
 static int child_explain(const struct child *child, struct fab_err *err)
 {
     const char *what = child->what;
     if (child->timed_out)
-        return fab_fail(err, PMIXFAB_ERR_TIMEOUT, "%s: not done after %u s, killed", what,
+        return fab_fail(err, PMIXFAB_ERR_TIMEOUT, "%s: timed out after %u s: killed", what,
                         child->order.deadline);
     if (child->oversize)
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT,
-                        "%s: what came through the pipe is too much, or not what it began with", what);
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "%s: its output is too long, or does not match its head",
+                        what);
     if (WIFSIGNALED(child->status))
-        return fab_fail(err, PMIXFAB_ERR_IO, "%s: the child died of signal %d (%s)%s%.200s", what,
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s: the child was killed by signal %d (%s)%s%.200s", what,
                         WTERMSIG(child->status), strsignal(WTERMSIG(child->status)),
                         child->reason[0] != '\0' ? ": " : "", child->reason);
     if (WEXITSTATUS(child->status) == 0)
@@ -239,8 +240,8 @@ static int child_explain(const struct child *child, struct fab_err *err)
     int code = WEXITSTATUS(child->status) == CHILD_NOTHING ? PMIXFAB_ERR_UNSUPPORTED : PMIXFAB_ERR_IO;
     if (child->reason[0] != '\0')
         return fab_fail(err, code, "%s: %s", what, child->reason);
-    /* A library has ended the process; what it printed last is the nearest thing to a reason. */
-    return fab_fail(err, PMIXFAB_ERR_IO, "%s: the child ended with status %d; its last words were: %s", what,
+    /* A library has ended the process: the last line that it printed is the best hint. */
+    return fab_fail(err, PMIXFAB_ERR_IO, "%s: the child ended with status %d; its last output was: %s", what,
                     WEXITSTATUS(child->status), child->chatter[0] != '\0' ? child->chatter : "none");
 }
 
@@ -248,7 +249,7 @@ static void finish_if_over(struct child *child)
 {
     if (!child->ended || !child->reaped)
         return;
-    for (int i = 0; i < 16 && child->text_watch != NULL; i++) /* its last words may still be in the pipe */
+    for (int i = 0; i < 16 && child->text_watch != NULL; i++) /* its last lines may still be in the pipe */
         on_text(child->text_fd, child);
     if (child->line_len > 0) {
         child->line[child->line_len] = '\0';
@@ -269,7 +270,7 @@ static void stop_reading(struct child *child)
     child->ended = true;
 }
 
-/* Room for what the beginning announces, so that a subnet of any size is read without growing bit by bit. */
+/* Reserve the size that the header announces, so that a large answer is read without repeated growth. */
 static int child_reserve(struct child *child)
 {
     size_t want = 65536, total = 0;
@@ -282,7 +283,7 @@ static int child_reserve(struct child *child)
     }
     if (want > child->order.limit)
         want = child->order.limit;
-    want++; /* one more, to notice what is too much */
+    want++; /* one byte more, to notice an oversized answer */
     if (want <= child->cap)
         return PMIXFAB_ERR_CORRUPT;
     unsigned char *bytes = realloc(child->bytes, want);
@@ -326,7 +327,7 @@ static void child_on_sigchld(int signo, void *arg)
     if (pid != child->pid)
         return;
     child->reaped = true;
-    kill(-child->pid, SIGKILL); /* and whatever it started, which could hold the pipe open */
+    kill(-child->pid, SIGKILL); /* and its descendants, which could keep the pipe open */
     if (child->timed_out)
         stop_reading(child);
     finish_if_over(child);
@@ -337,10 +338,10 @@ static void on_deadline(void *arg)
     struct child *child = arg;
     child->timed_out = true;
     if (!child->reaped) {
-        child_kill(child); /* the rest follows from SIGCHLD */
+        child_kill(child); /* SIGCHLD triggers the rest */
         return;
     }
-    stop_reading(child); /* something that left its group holds the pipe open */
+    stop_reading(child); /* a descendant outside the group keeps the pipe open */
     finish_if_over(child);
 }
 
@@ -369,9 +370,9 @@ static int child_listen(struct child *child, struct event_base *base)
     return PMIXFAB_OK;
 }
 
-/* ---- its start: its pipes, its environment, its descriptors ---- */
+/* ---- the start: pipes, environment, descriptors ---- */
 
-/* The daemon's environment with the configured additions; an addition replaces what has its name. */
+/* Return the daemon's environment with the configured additions, which replace variables of the same name. */
 static char **child_environment(const struct config_list *extra)
 {
     size_t n = 0;
@@ -395,13 +396,13 @@ static char **child_environment(const struct config_list *extra)
     return env;
 }
 
-/* The ends of the pipes that are the child's; -1: it has none of this kind. */
+/* The child's ends of the pipes; -1: no such pipe. */
 struct ends {
     int input, data, text;
 };
 
-/* The child has the pipe as descriptor 3, the text pipe as standard error, and nothing else open: the
- * simulator's library, for one, crashes a process that has many descriptors. */
+/* The child has the pipe as descriptor 3, the text pipe as standard error, and no other descriptor. The
+ * simulator's library, for example, crashes in a process with many descriptors. */
 static int spawn_child(struct child *child, const struct child_order *order, char **env, struct ends ends)
 {
     posix_spawn_file_actions_t actions;
@@ -422,7 +423,7 @@ static int spawn_child(struct child *child, const struct child_order *order, cha
     sigemptyset(&none);
     posix_spawnattr_setsigmask(&attr, &none);
     posix_spawnattr_setpgroup(&attr, 0);
-    if (order->program != NULL && !order->ours) { /* a pipeline in it expects what programs usually get */
+    if (order->program != NULL && !order->ours) { /* pipelines in it need the default signals */
         signals_ignored(&defaults);
         posix_spawnattr_setsigdefault(&attr, &defaults);
         flags |= POSIX_SPAWN_SETSIGDEF;
@@ -437,8 +438,8 @@ static int spawn_child(struct child *child, const struct child_order *order, cha
     return rc;
 }
 
-/* A pipe whose ends are ours and the child's. The child's has a high number, so that moving one of them to
- * descriptor 3 does not overwrite another. */
+/* Make a pipe. The child's end gets a high number, so that moving one end to descriptor 3 does not overwrite
+ * another. */
 static int make_pipe(bool child_reads, int *ours, int *childs)
 {
     int fds[2];
@@ -466,8 +467,7 @@ static int child_spawn(struct child *child, const struct child_order *order, str
                (order->input != NULL && make_pipe(true, &child->input_fd, &ends.input) != 0)) {
         rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: no pipe: %s", child->what, strerror(errno));
     } else if ((failed = spawn_child(child, order, env, ends)) != 0) {
-        rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: the child cannot be started: %s", child->what,
-                      strerror(failed));
+        rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot start the child: %s", child->what, strerror(failed));
     }
     if (order->channel == 0)
         child_close(&ends.input);
@@ -488,9 +488,9 @@ int child_start(struct event_base *base, const struct child_order *order, struct
     child->data_fd = child->text_fd = child->input_fd = -1;
     child->order = *order;
     child->order.what = child->what;
-    child->ended = order->program != NULL && !order->ours; /* it hands nothing over */
+    child->ended = order->program != NULL && !order->ours; /* a foreign program returns nothing */
     child->start = clock_now(CLOCK_MONOTONIC);
-    /* The handler for SIGCHLD stands before there is a child that could end. */
+    /* Install the handler for SIGCHLD before a child exists. */
     if (child_watch(child, base) != PMIXFAB_OK) {
         child_free(child);
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "%s: no event", order->what);
@@ -513,7 +513,7 @@ int child_start(struct event_base *base, const struct child_order *order, struct
 bool child_begin(const char *daemon)
 {
     const struct rlimit no_core = {0, 0};
-    /* No orphan goes on probing, nor one whose daemon died before it could be said so. */
+    /* Do not outlive the daemon; it may have died before this call. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != (pid_t)strtol(daemon, NULL, 10))
         return false;
@@ -522,7 +522,7 @@ bool child_begin(const char *daemon)
     return true;
 }
 
-/* The parent reads standard error line by line; a mark in front tells it how much a line matters. */
+/* The parent reads standard error line by line; the prefix of a line is its level. */
 void child_note(enum pmixfab_level level, const char *line, void *cbdata)
 {
     (void)cbdata;

@@ -1,4 +1,4 @@
-/* process.c - fabricd as a process among others: its run directory and its lock, the background. */
+/* process.c - fabricd as a process: its run directory and lock, its URI file, the background. */
 #include "fabricd/process/process.h"
 
 #include <errno.h>
@@ -33,20 +33,20 @@ static bool is_ours(uid_t owner)
     return owner == 0 || owner == geteuid();
 }
 
-/* Who may put something else in the place of what is in it; NULL: nobody else. */
+/* Return why others could replace an entry of this folder; NULL: nobody else can. */
 static const char *who_replaces(const struct stat *st)
 {
     const bool sticky = (st->st_mode & S_ISVTX) != 0;
     if (!is_ours(st->st_uid))
         return "another user owns it";
     if ((st->st_mode & S_IWOTH) != 0 && !sticky)
-        return "all may write to it";
+        return "all users may write to it";
     if ((st->st_mode & S_IWGRP) != 0 && !sticky && st->st_gid != 0 && st->st_gid != getegid())
         return "a group may write to it";
     return NULL;
 }
 
-/* In the folder itself, sticky or not, others could make files in the way of ours. */
+/* Return why others could create files in this folder, sticky or not; NULL: nobody else can. */
 static const char *who_writes(const struct stat *st)
 {
     if (!is_ours(st->st_uid))
@@ -55,9 +55,9 @@ static const char *who_writes(const struct stat *st)
 }
 
 /*
- * PMIXFAB_ERR_PERM where somebody beside root and this process's user may write to the folder; or may rename
- * it, or what it is in: a folder above may be written by all only where it is sticky, as /tmp is, and by a
- * group only where that is root's or this process's. A link is what it leads to.
+ * Return PMIXFAB_ERR_PERM if a user other than root and this process's user may write to the folder, or may
+ * rename it or a folder above it. A folder above may be writable for all only if it is sticky, as /tmp is,
+ * and for a group only if that is root's or this process's group, or if it is sticky. Links are followed.
  */
 static int check_private(const char *what, const char *path, struct fab_err *err)
 {
@@ -67,7 +67,7 @@ static int check_private(const char *what, const char *path, struct fab_err *err
     if (realpath(path, real) == NULL || stat(real, &st) != 0)
         return fab_fail(err, PMIXFAB_ERR_IO, "%s %s: %s", what, path, strerror(errno));
     if (!S_ISDIR(st.st_mode))
-        return fab_fail(err, PMIXFAB_ERR_IO, "%s %s: cannot be one: it is no folder", what, path);
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s %s: not a folder", what, path);
     why = who_writes(&st);
     for (char *end = strrchr(real, '/'); why == NULL && end != NULL && real[1] != '\0';
          end = strrchr(real, '/')) {
@@ -83,16 +83,17 @@ static int check_private(const char *what, const char *path, struct fab_err *err
                     why);
 }
 
-/* Reading is for all, whatever the umask; a directory that was there before is as somebody wanted it. */
+/* Make the run directory readable for all, whatever the umask is; leave the mode of an existing one alone. */
 static int make_rundir(const char *rundir, struct fab_err *err)
 {
     bool made = mkdir(rundir, 0755) == 0;
     if (made ? chmod(rundir, 0755) != 0 : errno != EEXIST)
-        return fab_fail(err, PMIXFAB_ERR_IO, "run directory %s: cannot be made: %s", rundir, strerror(errno));
+        return fab_fail(err, PMIXFAB_ERR_IO, "run directory %s: cannot be created: %s", rundir,
+                        strerror(errno));
     return check_private("run directory", rundir, err);
 }
 
-/* A file of that name which has other names, too, may be anybody's: it is not written to. */
+/* Reject a file with several hard links: it may belong to another user's file. */
 static int open_lock(const char *path, struct fab_err *err)
 {
     struct stat st;
@@ -124,14 +125,14 @@ int process_lock(const struct config *config, struct process_lock **out, struct 
         pid[strcspn(pid, "\n")] = '\0';
         close(fd);
         return fab_fail(err, PMIXFAB_ERR_BUSY,
-                        "run directory %s: another fabricd (process %s) has it: stop that one, "
-                        "or choose another --rundir",
+                        "run directory %s: another fabricd (process %s) uses it: stop that one, or choose "
+                        "another --rundir",
                         config->rundir, pid[0] != '\0' ? pid : "unknown");
     }
     file_hide(path);
     int len = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
     if (pwrite(fd, pid, (size_t)len, 0) != len ||
-        ftruncate(fd, len) != 0) /* the lock holds without the number */
+        ftruncate(fd, len) != 0) /* the lock holds without the number, too */
         log_warning("%s: the process number cannot be written: %s", path, strerror(errno));
     struct process_lock *lock = *out = malloc(sizeof(*lock));
     if (lock == NULL) {
@@ -174,7 +175,7 @@ void process_remove_uri(const struct config *config, const struct process_lock *
 {
     char path[4096];
     if (lock == NULL)
-        return; /* another fabricd's run directory */
+        return; /* the run directory is another fabricd's now */
     snprintf(path, sizeof(path), "%s/fabricd.uri", config->rundir);
     unlink(path);
 }
@@ -189,13 +190,13 @@ void process_descriptors(void)
     usual = limit;
     limit.rlim_cur = limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
-        log_warning("the limit of %llu descriptors cannot be raised: %s", (unsigned long long)usual.rlim_cur,
+        log_warning("cannot raise the limit of %llu descriptors: %s", (unsigned long long)usual.rlim_cur,
                     strerror(errno));
         usual.rlim_max = 0;
     }
 }
 
-/* The child runs already: it cannot have opened so many yet. */
+/* The child runs already, but cannot have opened that many descriptors yet. */
 void process_descriptors_of_child(pid_t pid)
 {
     if (usual.rlim_max != 0 && prlimit(pid, RLIMIT_NOFILE, &usual, NULL) != 0)
@@ -218,16 +219,16 @@ int process_daemonize(const struct config *config)
     if (pid > 0) {
         char ok = 0;
         close(fds[1]);
-        ssize_t n = read(fds[0], &ok, 1); /* nothing comes when the child dies */
+        ssize_t n = read(fds[0], &ok, 1); /* end of file if the child dies */
         _exit(n == 1 && ok == 1 ? 0 : 1);
     }
     close(fds[0]);
     ready_fd = fds[1];
     setsid();
     umask(umask(WRITE_OF_OTHERS) |
-          WRITE_OF_OTHERS); /* whatever the caller's was, what we make is not for others to write */
-    if (chdir("/") != 0)    /* no file system is kept busy */
-        log_debug("the folder stays the one of the start: %s", strerror(errno));
+          WRITE_OF_OTHERS); /* whatever the caller's umask is, others may not write files of fabricd */
+    if (chdir("/") != 0)    /* so that no file system is kept busy */
+        log_debug("the working directory stays that of the start: %s", strerror(errno));
     return PMIXFAB_OK;
 }
 
@@ -252,7 +253,7 @@ void process_ready(bool ok)
         close(null);
 }
 
-/* What the process was given at its start: texts, each with an end. NULL: it cannot be told. */
+/* Return the strings that the process was given at its start. NULL: not available. */
 static char **read_texts(const char *path)
 {
     enum { LIMIT = 4 << 20 };
@@ -272,7 +273,7 @@ static char **read_texts(const char *path)
     return texts;
 }
 
-/* NOLINTBEGIN(clang-analyzer-unix.Malloc): the texts are the next program's, or the process ends */
+/* NOLINTBEGIN(clang-analyzer-unix.Malloc): the next program owns the strings, or the process ends */
 int process_again(void)
 {
     char program[PATH_MAX] = "";
@@ -302,7 +303,7 @@ int process_become_owner(const char *path, struct fab_err *err)
         st.st_uid == 0)
         return PMIXFAB_OK;
     if (setgroups(0, NULL) != 0 || setgid(st.st_gid) != 0 || setuid(st.st_uid) != 0)
-        return fab_fail(err, PMIXFAB_ERR_PERM, "%s: its owner, uid %u, cannot be become: %s", path,
+        return fab_fail(err, PMIXFAB_ERR_PERM, "%s: cannot change to its owner, uid %u: %s", path,
                         (unsigned)st.st_uid, strerror(errno));
     return PMIXFAB_OK;
 }

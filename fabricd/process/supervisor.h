@@ -1,6 +1,6 @@
 /*
- * supervisor.h - a child that stays and is replaced when it is lost: when the next one may start, and what
- * operators read of the last one. It starts nothing and reads no clock: its caller does both.
+ * supervisor.h - restart policy of a child that stays: when the next one may start, and the data of the last
+ * loss for operators. It starts nothing and reads no clock: its caller does both.
  */
 #ifndef FABRICD_PROCESS_SUPERVISOR_H
 #define FABRICD_PROCESS_SUPERVISOR_H
@@ -11,27 +11,27 @@
 #include "topo/base/backoff.h"
 
 struct supervisor {
-    struct backoff again; /* pauses between children that were lost early, milliseconds */
-    int64_t good_ms;      /* a child that lived longer was a good one: the pauses begin anew */
-    int64_t began;        /* the last one; milliseconds of the monotonic clock, as `now` below */
-    int64_t not_before;   /* the next one */
-    unsigned replaced;    /* how many were lost */
-    int64_t last;         /* when, microseconds since 1970; 0: none was */
-    char why[300];        /* the last one; clean text, "": none was */
+    struct backoff again; /* pauses after children that were lost early, milliseconds */
+    int64_t good_ms;      /* a child that lived longer resets the pauses */
+    int64_t began;        /* start of the last one; milliseconds of the monotonic clock, as `now` below */
+    int64_t not_before;   /* earliest start of the next one */
+    unsigned replaced;    /* number of losses */
+    int64_t last;         /* time of the last loss, microseconds since 1970; 0: none */
+    char why[300];        /* reason of the last loss, clean text; "": none */
 };
 
-/* A child starts. */
+/* Note the start of a child. */
 void supervisor_began(struct supervisor *supervisor, int64_t now);
 
-/* The child shows that it is a good one, however long it has lived. */
+/* Note that the child works, however long it has lived. */
 void supervisor_good(struct supervisor *supervisor);
 
-/* The child is lost; served: it has begun to do its work, else it is no good one. why: any text. real:
- * microseconds since 1970. Returns the pause before the next one, milliseconds. */
+/* Note the loss of the child. served: it had begun to do its work; otherwise it counts as an early loss. why:
+ * any text. real: microseconds since 1970. Returns the pause before the next start, milliseconds. */
 int64_t supervisor_lost(struct supervisor *supervisor, const char *why, bool served, int64_t now,
                         int64_t real);
 
-/* Milliseconds until the next one may start; 0: now. */
+/* Return the milliseconds until the next one may start; 0: now. */
 int64_t supervisor_wait(const struct supervisor *supervisor, int64_t now);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "fabricd/base/log.h"
 
-/* Names of the standard only: the library looks each up in its dictionary and knows no other. */
+/* Names of the standard only, since the library looks each up in its dictionary. */
 static char *const of_register[] = {"PMIX_FABRIC_PLANE",
                                     "PMIX_FABRIC_VENDOR",
                                     "PMIX_FABRIC_IDENTIFIER",
@@ -17,7 +17,7 @@ static char *const of_register[] = {"PMIX_FABRIC_PLANE",
                                     "PMIX_FABRIC_SHAPE",
                                     "PMIX_FABRIC_SHAPE_STRING",
                                     "PMIX_FABRIC_DEVICES",
-                                    "PMIX_HOSTNAME", /* and what follows: which devices */
+                                    "PMIX_HOSTNAME", /* this and the following ones select devices */
                                     "PMIX_NODEID",
                                     "PMIX_DEVICE_ID",
                                     "PMIX_FABRIC_DEVICE_NAME",
@@ -58,7 +58,7 @@ static char *const of_query[] = {"PMIX_FABRIC_PLANE",
                                  "PMIX_DEVICE_ID",
                                  "PMIX_HOSTNAME",
                                  "PMIX_NODEID",
-                                 "PMIX_NODE_INFO", /* and what follows: qualifiers */
+                                 "PMIX_NODE_INFO", /* this and the following ones are qualifiers */
                                  "PMIX_TIMEOUT",
                                  "PMIX_QUERY_REFRESH_CACHE",
                                  "PMIX_GET_REFRESH_CACHE",

@@ -1,8 +1,9 @@
-/* attributes.h - what this server says it supports: PMIx_Register_attributes, which pattrs shows. */
+/* attributes.h - the attributes that this server supports: PMIx_Register_attributes, as shown by pattrs. */
 #ifndef FABRICD_SERVER_ATTRIBUTES_H
 #define FABRICD_SERVER_ATTRIBUTES_H
 
-/* To be called once, after PMIx_server_init(). What the library refuses is logged; it is information only. */
+/* Register them. Call once, after PMIx_server_init(). An error of the library is logged only, since this is
+ * information. */
 void attributes_register(void);
 
 #endif

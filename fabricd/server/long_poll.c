@@ -18,13 +18,13 @@ static time_t long_poll_now(void)
 }
 
 static pthread_mutex_t polls_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct long_poll *polls; /* those that are started */
+static struct long_poll *polls; /* the started polls */
 
-/* ---- who waits: the lock is held ----------------------------------------------------------------- */
+/* ---- waiters by process: the lock is held -------------------------------------------------------- */
 
 struct long_poll_owner {
     UT_hash_handle hh;
-    pmix_proc_t who; /* compared as bytes */
+    pmix_proc_t who; /* compared bytewise */
     struct long_poll_waiter *waiters;
     unsigned n;
 };
@@ -55,7 +55,7 @@ static void long_poll_disown(struct long_poll *poll, struct long_poll_waiter *wa
     DL_DELETE2(owner->waiters, waiter, prev_own, next_own);
     if (--owner->n > 0)
         return;
-    /* NOLINTNEXTLINE(clang-analyzer-*): nothing links to a freed one, and one is there */
+    /* NOLINTNEXTLINE(clang-analyzer-*): no link to the freed entry is left, and there is an entry */
     HASH_DEL(poll->owners, owner);
     free(owner);
 }
@@ -106,7 +106,7 @@ static void long_poll_expire(struct long_poll *poll, struct long_poll_waiter *wa
         long_poll_take(poll, waiter, due);
 }
 
-/* Those that have waited long enough hear that there is nothing new. */
+/* Answer the waiters whose time is over: there is nothing new. */
 static void long_poll_on_timeout(void *arg)
 {
     struct long_poll *poll = arg;
@@ -168,10 +168,10 @@ void long_poll_left(const pmix_proc_t *who)
         pthread_mutex_unlock(&poll->lock);
     }
     pthread_mutex_unlock(&polls_lock);
-    long_poll_on_refused(PMIX_SUCCESS, due); /* so that the library forgets the questions, too */
+    long_poll_on_refused(PMIX_SUCCESS, due); /* makes the library drop the questions, too */
 }
 
-/* ---- life --------------------------------------------------------------------------------------- */
+/* ---- start and stop ----------------------------------------------------------------------------- */
 
 int long_poll_start(struct long_poll *poll, struct event_base *base)
 {
@@ -187,7 +187,7 @@ int long_poll_start(struct long_poll *poll, struct event_base *base)
     return PMIXFAB_OK;
 }
 
-/* It may never have been started. */
+/* Remove the poll from the list; it may not be in it. */
 static void long_poll_forget(struct long_poll *poll)
 {
     pthread_mutex_lock(&polls_lock);

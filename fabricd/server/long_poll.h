@@ -1,8 +1,8 @@
 /*
- * long_poll.h - questions that are kept open until there is something to say.
+ * long_poll.h - requests that stay open until there is news.
  *
- * A waiter is answered exactly once, on the library's thread: when it is taken out, after
- * RELAY_SUBSCRIBE_SECONDS, or (PMIX_ERR_NOT_AVAILABLE) at the stop, or when who asked has gone.
+ * A waiter gets exactly one answer, on the library's thread: when it is taken out, after
+ * RELAY_SUBSCRIBE_SECONDS, or (PMIX_ERR_NOT_AVAILABLE) at the stop, or when its process has disconnected.
  */
 #ifndef FABRICD_SERVER_LONG_POLL_H
 #define FABRICD_SERVER_LONG_POLL_H
@@ -17,8 +17,8 @@
 
 struct long_poll;
 
-/* The first member of what the owner knows of a waiter, which is calloc()ed; cbfunc and cbdata are the
- * owner's to fill in. */
+/* The first member of the owner's struct of a waiter, which is allocated by calloc(). The owner sets cbfunc
+ * and cbdata. */
 struct long_poll_waiter {
     struct long_poll_waiter *prev, *next;
     struct long_poll_waiter *prev_own, *next_own; /* of the same process */
@@ -30,43 +30,42 @@ struct long_poll_waiter {
 };
 
 struct long_poll {
-    pthread_mutex_t lock; /* of what follows, and of what the owner keeps beside */
+    pthread_mutex_t lock; /* protects the following members, and the owner's data beside them */
     struct long_poll_waiter *waiters;
-    struct long_poll_owner *owners; /* those who wait, by their names */
-    struct long_poll *next;         /* of those that are started */
+    struct long_poll_owner *owners; /* waiting processes, by their names */
+    struct long_poll *next;         /* in the list of started polls */
     unsigned n;
     struct timer *timer; /* NULL: not started, or stopped */
-    /* Call cbfunc with what is to be said. */
+    /* Call cbfunc with the answer. */
     void (*answer)(const struct long_poll_waiter *waiter);
-    /* Take out one that has waited long enough, and what the owner keeps for it. The lock is held. NULL: as
+    /* Take out a waiter whose time is over, with the owner's data of it. The lock is held. NULL:
      * long_poll_take(). */
     void (*expire)(struct long_poll_waiter *waiter, struct long_poll_waiter **due);
 };
 
-/* On the loop's thread, before the server starts and after it was last called. */
+/* Start before the server starts, and stop after the library's last call. Both on the loop's thread. */
 int long_poll_start(struct long_poll *poll, struct event_base *base);
-/* Refuse all, and those that come later. */
+/* Refuse all waiters, and those that come later. */
 void long_poll_stop(struct long_poll *poll);
 
-/* On the library's thread: nobody of this name is connected any more. What it waits for has ended, in all
- * polls. */
+/* Refuse the waiters of a process that has disconnected, in all polls. On the library's thread. */
 void long_poll_left(const pmix_proc_t *who);
 
-/* ---- the lock is held ---- */
+/* ---- with the lock held ---- */
 
-/* Can one more wait? No process waits more than LONG_POLL_MOST times. */
+/* Return whether this process may wait once more; LONG_POLL_MOST times at most. */
 #define LONG_POLL_MOST 8
 bool long_poll_open(const struct long_poll *poll, const pmix_proc_t *who);
-/* False: no memory. */
+/* Add a waiter. False: no memory. */
 bool long_poll_add(struct long_poll *poll, struct long_poll_waiter *waiter, const pmix_proc_t *who);
-/* From those who wait to those who are answered. */
+/* Move a waiter to the list of those to answer. */
 void long_poll_take(struct long_poll *poll, struct long_poll_waiter *waiter, struct long_poll_waiter **due);
 
-/* ---- it is not: answer and free ---- */
+/* ---- without the lock: answer and free ---- */
 
-/* On the library's thread. NULL: nobody. */
+/* Answer on the library's thread. NULL: none. */
 void long_poll_answer(struct long_poll_waiter *due);
-/* On any. */
+/* The same, from any thread. */
 void long_poll_answer_soon(struct long_poll_waiter *due);
 
 #endif

@@ -11,7 +11,7 @@
 #include "pmix/answers/info.h"
 #include "pmix/relay/relay.h"
 
-/* A node that delivers as nodes did before they had their own channel. */
+/* Refuse a delivery of an old node, from before nodes had their own channel. */
 static pmix_status_t relayed_old_delivery(pmix_lookup_cbfunc_t cbfunc, void *cbdata)
 {
     static const char *const keys[] = {RELAY_CODE, RELAY_REASON, RELAY_DIGEST};
@@ -24,20 +24,21 @@ static pmix_status_t relayed_old_delivery(pmix_lookup_cbfunc_t cbfunc, void *cbd
     data[0].value.type = PMIX_INT32;
     data[0].value.data.int32 = PMIXFAB_ERR_OLDER;
     data[1].value.type = PMIX_STRING;
-    data[1].value.data.string = "this scheduler takes nodes over a channel of its own, no longer over PMIx: "
-                                "upgrade fabricd on this node, and set scheduler = HOST there";
+    data[1].value.data.string = "this scheduler accepts nodes over a channel of its own, no longer over "
+                                "PMIx: upgrade fabricd on this node, and set scheduler = HOST there";
     data[2].value.type = PMIX_UINT64;
-    cbfunc(PMIX_SUCCESS, data, 3, cbdata); /* which packs it before it returns */
+    cbfunc(PMIX_SUCCESS, data, 3, cbdata); /* the library packs it before it returns */
     return PMIX_SUCCESS;
 }
 
-/* Where the answer to a relayed request goes. */
+/* The destination of the answer to a relayed request. */
 struct way {
     pmix_lookup_cbfunc_t cbfunc;
     void *cbdata;
 };
 
-/* An info array as published data. The library packs it before cbfunc returns: values are only lent. */
+/* Return an info array as published data. The library packs it before cbfunc returns, so the values are only
+ * lent. */
 static void relayed_on_answer(pmix_status_t status, pmix_info_t *info, size_t n, void *cbdata,
                               pmix_release_cbfunc_t release, void *release_data)
 {
@@ -97,8 +98,9 @@ static pmix_status_t relayed_subscribe(const pmix_proc_t *requestor, const pmix_
 }
 
 /*
- * Who asks, of all clients of all relays: the names of both together, as a hash, since they may be as long as
- * one name may be. Of what a client itself may have written nothing is read: the relay's word is the first.
+ * Return a name for the requestor that is unique over all clients of all relays: a hash of both names, since
+ * each may have the full length of a name. Only the relay's name for its client is used, which comes first;
+ * later items may come from the client.
  */
 static pmix_proc_t relayed_requestor(const pmix_proc_t *relay, const pmix_info_t info[], size_t n)
 {

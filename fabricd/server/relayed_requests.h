@@ -1,12 +1,12 @@
 /*
- * relayed_requests.h - requests of relaying servers, which arrive as lookups (libpmixfab/pmix/relay/relay.h).
+ * relayed_requests.h - requests of relay servers, which arrive as lookups (libpmixfab/pmix/relay/relay.h).
  */
 #ifndef FABRICD_SERVER_RELAYED_REQUESTS_H
 #define FABRICD_SERVER_RELAYED_REQUESTS_H
 
 #include <pmix_server.h>
 
-/* fabricd publishes nothing: any key that is no relayed request is PMIX_ERR_NOT_FOUND. */
+/* Answer a lookup. fabricd publishes nothing: a key other than a relayed request is PMIX_ERR_NOT_FOUND. */
 pmix_status_t answer_relayed(const pmix_proc_t *requestor, char **keys, const pmix_info_t info[], size_t n,
                              pmix_lookup_cbfunc_t cbfunc, void *cbdata);
 

@@ -28,13 +28,13 @@
 
 static pmix_proc_t self;
 static char uri[512];
-static char library_dir[4096]; /* the PMIx library's files */
+static char library_dir[4096]; /* for the PMIx library's files */
 static bool running;
 static atomic_uint next_tool;
 static int given_socket = -1;
 static bool took_over;
 
-/* ---- who is connected --------------------------------------------------------------------------- */
+/* ---- connections -------------------------------------------------------------------------------- */
 
 static pmix_status_t client_connected(const pmix_proc_t *proc, void *object, pmix_info_t *info, size_t n,
                                       pmix_op_cbfunc_t cbfunc, void *cbdata)
@@ -53,8 +53,8 @@ static pmix_status_t client_finalized(const pmix_proc_t *proc, void *object, pmi
 }
 
 /*
- * A tool connects: give it a name when it has none of its own. The library allows only one tool of a name,
- * and keeps what it knows of each namespace for as long as it runs (50 KB), so they all share one.
+ * Give a connecting tool a name if it has none. The library allows only one tool of a name, and keeps its
+ * data of each namespace until it ends (50 KB), so all tools share one namespace.
  */
 static void server_tool_connected(pmix_info_t *info, size_t n, pmix_tool_connection_cbfunc_t cbfunc,
                                   void *cbdata)
@@ -76,7 +76,7 @@ static void server_tool_connected(pmix_info_t *info, size_t n, pmix_tool_connect
     cbfunc(PMIX_SUCCESS, &proc, cbdata);
 }
 
-/* Not the names that a server before has given. */
+/* Do not repeat the names that an earlier server has given. */
 static void choose_names_of_tools(void)
 {
     atomic_store(&next_tool, (unsigned)(clock_now(CLOCK_REALTIME) / 1000));
@@ -89,7 +89,7 @@ void server_listen_on(int fd)
     given_socket = fd;
 }
 
-/* It listens at this port; 0: at any. */
+/* Return whether the socket listens at this port; 0: at any port. */
 static bool socket_listens(int fd, unsigned port, struct sockaddr_in *address)
 {
     int listens = 0;
@@ -99,7 +99,8 @@ static bool socket_listens(int fd, unsigned port, struct sockaddr_in *address)
            (port == 0 || ntohs(address->sin_port) == port);
 }
 
-/* It listens where the configuration says: that of the server before may have been another. */
+/* Return whether the socket listens at the configured address: the earlier server may have had another one.
+ */
 static bool socket_is_configured(int fd, const struct config *config)
 {
     struct sockaddr_in address = {.sin_family = AF_UNSPEC};
@@ -126,7 +127,7 @@ int server_listening(void)
     return -1;
 }
 
-/* Give the socket to the library. False: it binds one of its own. */
+/* Pass the socket to the library. False: the library binds its own. */
 static bool server_hand_over(const struct config *config)
 {
     const struct pmix_guard *guard = guard_find();
@@ -147,10 +148,10 @@ bool server_took_over(void)
 /* ---- start -------------------------------------------------------------------------------------- */
 
 /*
- * A directory of the library's own, below the run directory. One whose mode lacks a bit of 0755 the library
- * takes for its own work: it opens it to all, and at its end removes all that is in it. The run directory
- * must not be that one. (The library also leaves files behind when its process is killed; the lock of the run
- * directory is held, so they are of the past.)
+ * Make the library's own directory, below the run directory. If the mode of its directory lacks a bit of
+ * 0755, the library takes it for its own creation: it opens it to all, and at its end removes all files in
+ * it. The run directory must not be used for that. (A library whose process is killed leaves files behind.
+ * The lock of the run directory is held, so these files are old.)
  */
 static int make_library_dir(const char *rundir, struct fab_err *err)
 {
@@ -158,7 +159,7 @@ static int make_library_dir(const char *rundir, struct fab_err *err)
     struct stat st;
     snprintf(path, sizeof(path), "%s/pmix", rundir);
     if (mkdir(path, 0755) != 0 && errno != EEXIST)
-        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be made: %s", path, strerror(errno));
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be created: %s", path, strerror(errno));
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     if (d == NULL || fstat(fd, &st) != 0 || st.st_uid != geteuid() || fchmod(fd, 0755) != 0) {
@@ -167,7 +168,7 @@ static int make_library_dir(const char *rundir, struct fab_err *err)
         else if (fd >= 0)
             close(fd);
         return fab_fail(err, PMIXFAB_ERR_PERM,
-                        "%s: it is a link, or no folder of fabricd's own: move it out of the run directory",
+                        "%s: it is a link, or not a folder of fabricd: move it out of the run directory",
                         path);
     }
     for (struct dirent *entry = readdir(d); entry != NULL; entry = readdir(d))
@@ -178,8 +179,8 @@ static int make_library_dir(const char *rundir, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-/* Does a munged listen there? The file alone says nothing: a munged that was killed leaves it. One that has
- * no place for another caller now, because it hangs, does. */
+/* Return whether a munged listens at this path: a killed munged leaves the file. A munged whose queue is
+ * full, because it hangs, counts as listening. */
 static bool munged_answers(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -193,13 +194,13 @@ static bool munged_answers(const char *path)
 }
 
 /*
- * Connections of other hosts only with munge: the library's own security believes any uid that is claimed. A
- * node can do without where its scheduler is on the same host, and its server takes no others; without munged
- * it cannot deliver, and says so then.
+ * Allow connections of other hosts with munge only, since the library's own security trusts any claimed uid.
+ * A node whose scheduler is on the same host works without munge, since its server accepts no other hosts. If
+ * it needs munge for its deliveries, the delivery reports that.
  */
 static int choose_security(bool remote, struct fab_err *err)
 {
-    /* libmunge knows this place only, and PMIx gives it no other. */
+    /* libmunge uses only these places, and PMIx cannot set another one. */
     static const char *const sockets[] = {"/run/munge/munge.socket.2", "/var/run/munge/munge.socket.2"};
     bool found = false;
     for (size_t i = 0; !found && i < sizeof(sockets) / sizeof(sockets[0]); i++)
@@ -216,7 +217,7 @@ static int choose_security(bool remote, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-/* The library writes its URI and its version into a file, a line each. */
+/* Read the library's report file: the URI and the version, a line each. */
 static int server_read_uri(const char *path, bool remote, struct fab_err *err)
 {
     FILE *f = fopen(path, "re");
@@ -227,15 +228,14 @@ static int server_read_uri(const char *path, bool remote, struct fab_err *err)
     unlink(path);
     uri[strcspn(uri, "\r\n")] = '\0';
     if (uri[0] == '\0')
-        return fab_fail(err, PMIXFAB_ERR_IO, "the PMIx library told no URI in %s", path);
+        return fab_fail(err, PMIXFAB_ERR_IO, "the PMIx library wrote no URI to %s", path);
     bool loopback = strstr(uri, "://127.") != NULL || strstr(uri, "://[::1]") != NULL;
     if (remote && loopback)
         log_warning(
             "remote = yes, but the PMIx library listens at %s: no other interface is up, so no other host "
             "can connect; bring one up and restart",
             uri);
-    /* Without a loopback interface the library takes another one, and so listens where nobody asked for it.
-     */
+    /* Without a loopback interface the library uses another one: it would listen at an unexpected address. */
     if (!remote && !loopback)
         return fab_fail(err, PMIXFAB_ERR_PERM,
                         "the PMIx library listens at %s, not on loopback: bring the interface lo up, or set "
@@ -244,7 +244,7 @@ static int server_read_uri(const char *path, bool remote, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-/* The server's name; every server that is connected to another one needs one of its own. */
+/* Choose the server's name; all servers that are connected to each other need different names. */
 static int choose_name(const struct config *config, struct fab_err *err)
 {
     char nspace[sizeof(self.nspace)];
@@ -261,7 +261,8 @@ static int choose_name(const struct config *config, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-/* Where the library listens; settings go over the environment. It aborts where a port is taken. */
+/* Choose where the library listens; settings go through the environment. The library aborts if a port is in
+ * use, so check it first. */
 static int choose_address(const struct config *config, bool remote, bool given, struct fab_err *err)
 {
     char port[16], host[INET_ADDRSTRLEN] = "127.0.0.1", whole[sizeof(host) + 16];
@@ -287,7 +288,7 @@ static void server_on_guard_log(const char *line)
     log_warning("%s", line);
 }
 
-/* Without a guard the server is what the library makes of it. */
+/* Without a guard the server has the library's own behaviour. */
 static void server_start_guard(const struct config *config)
 {
     const struct pmix_guard *guard = guard_find();
@@ -298,7 +299,7 @@ static void server_start_guard(const struct config *config)
     guard->serve(config->role == ROLE_HOST ? GUARD_SERVER_USER : GUARD_SERVER_FABRIC);
 }
 
-/* What has to stand before the library starts. */
+/* Prepare everything that the library needs before its start. */
 static int server_prepare(const struct config *config, bool remote, struct fab_err *err)
 {
     server_start_guard(config);
@@ -324,11 +325,11 @@ int server_start(const struct config *config, struct served *served, pmix_server
     int prepared = server_prepare(config, remote, err);
     if (prepared != PMIXFAB_OK)
         return prepared;
-    /* No job is launched from here, so there is nothing to share with clients through memory-mapped files. */
+    /* No job is launched by this server, so it needs no shared memory with clients. */
     setenv("PMIX_MCA_gds", "hash", 1);
-    /* The library waits for a second without a lost connection before it reports those before it, and copies
-     * all of them for each further one: where tools come and go all the time it would report none, and grow.
-     */
+    /* By default the library delays the report of a lost connection until a second has passed without another
+     * one, and copies the pending ones each time. With many short connections it would never report, and
+     * grow. */
     setenv("PMIX_MCA_pmix_event_caching_window", "0", 1);
     snprintf(report, sizeof(report), "%s/pmix.uri", library_dir);
     unlink(report); /* the library would follow a link */
@@ -354,8 +355,9 @@ int server_start(const struct config *config, struct served *served, pmix_server
         PMIX_INFO_DESTRUCT(&info[i]);
     if (rc != PMIX_SUCCESS)
         return fab_fail(err, remote ? PMIXFAB_ERR_UNSUPPORTED : PMIXFAB_ERR_IO,
-                        "the PMIx server cannot be started: %s%s", PMIx_Error_string(rc),
-                        remote ? ": with remote = yes it needs a network interface beside the loopback" : "");
+                        "cannot start the PMIx server: %s%s", PMIx_Error_string(rc),
+                        remote ? ": with remote = yes it needs a network interface besides the loopback"
+                               : "");
     running = true;
     attributes_register();
     int failed = server_read_uri(report, remote, err);

@@ -24,7 +24,7 @@ const char *answer_host(void)
     return this_host;
 }
 
-/* The served set as the answers take it; PMIX_ERR_NOMEM. free() planes. */
+/* Convert the served set for the answers; PMIX_ERR_NOMEM. free() planes. */
 static pmix_status_t answers_from(const struct served_set *served, struct fab_answer_set *out)
 {
     uint32_t n = served == NULL ? 0 : served->n;

@@ -1,7 +1,7 @@
 /*
- * server_answers.h - what fabricd answers to fabric requests and queries, from the served set.
+ * server_answers.h - fabricd's answers to fabric requests and queries, from the served set.
  *
- * Called on the PMIx library's thread. Each request is answered exactly once, and at once.
+ * Called on the PMIx library's thread. Each request gets exactly one answer, at once.
  */
 #ifndef FABRICD_SERVER_SERVER_ANSWERS_H
 #define FABRICD_SERVER_SERVER_ANSWERS_H
@@ -11,18 +11,18 @@
 
 #include "fabricd/serving/served.h"
 
-/* Answer from what is served here. `remote`: callers may be on other hosts, which cannot map our files:
- * answers hold the snapshot itself. */
+/* Set the served set to answer from. remote: callers may be on other hosts, which cannot map our files, so
+ * the answers contain the snapshot. */
 void answers_init(struct served *served, bool remote);
 
 /*
- * This host's name, as the daemon is configured: whom a question is about that asks for a node's devices or
- * coordinates and names no node. Kept, not copied. Without it the system's name.
+ * Set this host's configured name. It is the default host of a query for a node's devices or coordinates. The
+ * text is not copied. Default: the system's name.
  */
 void answer_host_is(const char *host);
-const char *answer_host(void); /* NULL: not said */
+const char *answer_host(void); /* NULL: not set */
 
-/* The server module's functions. */
+/* Functions of the server module. */
 pmix_status_t answer_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_t op,
                             const pmix_info_t directives[], size_t n, pmix_info_cbfunc_t cbfunc,
                             void *cbdata);

@@ -10,19 +10,19 @@
 #include "fabricd/server/server.h"
 
 /*
- * One announcement. The library's thread counts down; the event loop waits for the count or for the deadline.
- * Both hold a reference, so that a handler that comes back late finds it still there.
+ * An announcement. The library's thread counts down; the event loop waits for zero or for the deadline. Both
+ * hold a reference, so that a late handler finds it.
  */
 struct announcement {
     atomic_uint refs;
-    atomic_uint waiting; /* notifications whose handlers have not finished */
+    atomic_uint waiting; /* notifications with running handlers */
     struct timer *finished;
     events_done_fn done;
     void *cbdata;
     bool called; /* done was called; event loop only */
 };
 
-/* What one notification carries; freed when its handlers have finished. */
+/* The data of a notification; freed when its handlers have finished. */
 struct notification {
     struct announcement *announcement;
     pmix_info_t *info;
@@ -42,8 +42,8 @@ static void event_on_finished(void *arg)
     struct announcement *a = arg;
     if (a->called)
         return;
-    if (atomic_load(&a->waiting) > 0) /* the deadline */
-        log_warning("events: a handler inside this process took more than %d s, going on without it",
+    if (atomic_load(&a->waiting) > 0) /* the deadline has passed */
+        log_warning("events: a handler in this process took more than %d s: continuing without it",
                     EVENTS_DEADLINE_S);
     events_done_fn done = a->done;
     void *cbdata = a->cbdata;
@@ -60,7 +60,7 @@ static void notification_free(struct notification *notification)
     free(notification);
 }
 
-/* On the library's thread: the local handlers have let go. */
+/* Called on the library's thread when the local handlers have finished. */
 static void handlers_done(pmix_status_t status, void *cbdata)
 {
     struct notification *notification = cbdata;
@@ -87,7 +87,7 @@ static struct notification *notification_new(struct announcement *a, const struc
     PMIX_INFO_LOAD(&notification->info[0], PMIX_FABRIC_INDEX, &change->index, PMIX_SIZE);
     PMIX_INFO_LOAD(&notification->info[1], PMIXFAB_KEY_GENERATION, &change->generation, PMIX_UINT64);
     PMIX_INFO_LOAD(&notification->info[2], PMIX_FABRIC_PLANE, change->name, PMIX_STRING);
-    /* A tool that comes tomorrow must not be told of yesterday's change. */
+    /* Tools that connect later must not get old events. */
     PMIX_INFO_LOAD(&notification->info[3], PMIX_EVENT_DO_NOT_CACHE, &yes, PMIX_BOOL);
     notification->announcement = a;
     atomic_fetch_add(&a->refs, 1);
@@ -99,13 +99,13 @@ void events_announce(struct event_base *base, bool pending, const struct order_c
 {
     struct announcement *a = calloc(1, sizeof(*a));
     if (a == NULL || (a->finished = timer_new(base, event_on_finished, a)) == NULL) {
-        log_error("events: out of memory, the change is published unannounced");
+        log_error("events: out of memory: the change is published without an event");
         free(a);
         done(cbdata);
         return;
     }
     atomic_init(&a->refs, 1);
-    atomic_init(&a->waiting, 1); /* this function's own, so that the count cannot reach zero half-way */
+    atomic_init(&a->waiting, 1); /* one for this function, so that the count cannot reach zero early */
     a->done = done;
     a->cbdata = cbdata;
     timer_after(a->finished, EVENTS_DEADLINE_S * 1000);

@@ -10,15 +10,14 @@
 #include "pmix/rundir/event_order.h"
 
 /*
- * Called on the event loop when the handler inside this process has finished, or had five seconds. Of several
- * the library (4.2.2) waits for the first only: fabricd has at most one.
+ * Called on the event loop when the handler in this process has finished, or after five seconds. With several
+ * handlers the library (4.2.2) waits only for the first: fabricd has one at most.
  */
 typedef void (*events_done_fn)(void *cbdata);
 
 /*
- * Raise the event of each change for every connected tool and every handler of this process. One
- * announcement at a time. done may be called
- * before this returns, when there is nothing to wait for.
+ * Raise the event of each change for all connected tools and the handlers of this process. One announcement
+ * at a time. Without a handler to wait for, done may be called before this returns.
  */
 void events_announce(struct event_base *base, bool pending, const struct order_change *changes, uint32_t n,
                      events_done_fn done, void *cbdata);

@@ -10,7 +10,7 @@
 #include "pmix/rundir/snapshots.h"
 #include "topo/snapshot/folder_watch.h"
 
-#define RETRY_MS 1000 /* to look again where nothing is watched, or a `pending` may have been left behind */
+#define RETRY_MS 1000 /* between checks without a watch, or while a `pending` may be left over */
 
 struct server_rundir {
     struct event_base *base;
@@ -21,19 +21,19 @@ struct server_rundir {
     struct timer *retry;
     struct server_rundir_calls calls;
     const char *rundir;
-    uint64_t raising; /* the generation whose UPDATED is raised; 0: that of none */
-    bool busy;        /* an event is raised, and its handlers have not finished */
-    bool again;       /* something has happened meanwhile */
+    uint64_t raising; /* the generation whose UPDATED is being raised; 0: none */
+    bool busy;        /* an event was raised, and its handlers have not finished */
+    bool again;       /* there was a change meanwhile */
 };
 
-/* ---- the set that is served ------------------------------------------------------------------------- */
+/* ---- the served set --------------------------------------------------------------------------------- */
 
 struct served_lent {
     struct rundir_snapshots *snapshots;
     struct rundir_content *content;
 };
 
-/* Any thread. */
+/* Called on any thread. */
 static void served_release(void *arg)
 {
     struct served_lent *lent = arg;
@@ -67,7 +67,7 @@ static bool step_names(const struct order_step *step, const char *plane)
     return false;
 }
 
-/* A plane that is served and cannot be read now goes on being served, unless it is gone. */
+/* Keep the old plane where its file cannot be read now, unless the plane is gone. */
 static void served_keep(const struct served_set *old, const struct order_step *step,
                         struct served_plane **planes, uint32_t *n)
 {
@@ -80,8 +80,8 @@ static void served_keep(const struct served_set *old, const struct order_step *s
     }
 }
 
-/* Serve what is there. Returns the generation. step: the UPDATED that will be raised; NULL: none, at the
- * start. */
+/* Serve the snapshots that are there. Returns the generation. step: the UPDATED that will be raised; NULL:
+ * none, at the start. */
 static uint64_t source_serve(struct server_rundir *source, const struct order_step *step)
 {
     struct rundir_planes there;
@@ -109,7 +109,7 @@ static uint64_t source_serve(struct server_rundir *source, const struct order_st
             generation = step->changes[i].generation;
     set = planes == NULL ? NULL : served_set_new(planes, n, generation, published);
     if (set == NULL) {
-        log_error("out of memory: what was served before goes on being served");
+        log_error("out of memory: the old snapshots stay in service");
         for (uint32_t i = 0; i < n; i++)
             served_plane_put(planes[i]);
     } else {
@@ -172,7 +172,7 @@ static void source_on_event(int fd, void *arg)
     source_look(source);
 }
 
-/* ---- life ------------------------------------------------------------------------------------------- */
+/* ---- start and stop --------------------------------------------------------------------------------- */
 
 int server_rundir_start(struct event_base *base, const char *rundir, struct served *served,
                         const struct server_rundir_calls *calls, struct server_rundir **out,
@@ -197,8 +197,8 @@ int server_rundir_start(struct event_base *base, const char *rundir, struct serv
     if (source->watch == NULL || source->retry == NULL)
         goto failed;
     fab_folder_watch_arm(&source->folder);
-    (void)rundir_snapshots_look(source->snapshots); /* what is there is known, */
-    source_serve(source, NULL);                     /* and served */
+    (void)rundir_snapshots_look(source->snapshots); /* read the snapshots that are there, */
+    source_serve(source, NULL);                     /* and serve them */
     timer_fire(source->retry);
     return PMIXFAB_OK;
 
@@ -215,7 +215,7 @@ void server_rundir_stop(struct server_rundir *source)
     watch_free(source->watch);
     timer_free(source->retry);
     fab_folder_watch_close(&source->folder);
-    served_swap(source->served, NULL); /* its planes are the snapshots' */
+    served_swap(source->served, NULL); /* its planes belong to the snapshots */
     rundir_snapshots_free(source->snapshots);
     free(source);
 }

@@ -46,7 +46,7 @@ static bool fill_arrays(const struct served_set *set, struct arrays *arrays)
     return true;
 }
 
-/* The library packs the answer before cbfunc returns, so everything in it stays ours. */
+/* The library packs the answer before cbfunc returns, so all its memory stays ours. */
 static void subscriber_answer(const struct long_poll_waiter *waiter)
 {
     struct served_set *set = served_get(subscribers_served);
@@ -109,7 +109,7 @@ pmix_status_t subscriber_add(const pmix_proc_t *who, const struct subscriber_kno
     if (subscriber == NULL)
         return PMIX_ERR_NOMEM;
     *subscriber = (struct subscriber){.waiter = {.cbfunc = cbfunc, .cbdata = cbdata}, .known = *known};
-    /* Under the lock: what is published after this answer finds the subscriber in the list. */
+    /* With the lock held, so that the subscriber does not miss a publication after this check. */
     pthread_mutex_lock(&subscribers.lock);
     struct served_set *set = served_get(subscribers_served);
     bool open = long_poll_open(&subscribers, who) && long_poll_add(&subscribers, &subscriber->waiter, who);
@@ -138,7 +138,7 @@ void subscribers_notify(void)
     long_poll_answer_soon(due);
 }
 
-/* ---- life --------------------------------------------------------------------------------------- */
+/* ---- start and stop ----------------------------------------------------------------------------- */
 
 int subscribers_start(struct event_base *base, struct served *served)
 {

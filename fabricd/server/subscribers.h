@@ -1,9 +1,9 @@
 /*
- * subscribers.h - the server side of the long poll: a subscriber is answered when something newer is
- * published, or what is has become stale.
+ * subscribers.h - the server side of the long poll: a subscriber gets an answer when a newer generation is
+ * published, or the served one becomes stale.
  *
- * Each is answered exactly once: at once when it does not know what is served, when something else is
- * published, after RELAY_SUBSCRIBE_SECONDS, or (PMIX_ERR_NOT_AVAILABLE) at the stop.
+ * Each gets exactly one answer: at once if it does not have the served state, at the next publication, after
+ * RELAY_SUBSCRIBE_SECONDS, or (PMIX_ERR_NOT_AVAILABLE) at the stop.
  */
 #ifndef FABRICD_SERVER_SUBSCRIBERS_H
 #define FABRICD_SERVER_SUBSCRIBERS_H
@@ -15,28 +15,29 @@
 
 #include "fabricd/serving/served.h"
 
-/* On the loop's thread, before the server starts and after it was last called. */
+/* Start before the server starts, and stop after the library's last call. Both on the loop's thread. */
 int subscribers_start(struct event_base *base, struct served *served);
-/* Refuse all, and those that come later. */
+/* Refuse all subscribers, and those that come later. */
 void subscribers_stop(void);
 
-/* What a subscriber knows. `any` false: nothing. */
+/* The state that a subscriber has. `any` false: none. */
 struct subscriber_knows {
     bool any;
     uint64_t generation;
     int64_t published;
-    bool says_stale; /* it says whether it is stale */
+    bool says_stale; /* it reports whether it is stale */
     bool stale;
 };
 
-/* PMIX_SUCCESS: it is answered through cbfunc, perhaps before this returns. On the library's thread. */
+/* Add a subscriber. PMIX_SUCCESS: the answer goes through cbfunc, perhaps before this returns. On the
+ * library's thread. */
 pmix_status_t subscriber_add(const pmix_proc_t *who, const struct subscriber_knows *known,
                              pmix_lookup_cbfunc_t cbfunc, void *cbdata);
 
-/* Another set is being served, or it has become stale, or is it no more. */
+/* Note that another set is served, or that its stale state has changed. */
 void subscribers_notify(void);
 
-/* How many wait. */
+/* Return the number of waiting subscribers. */
 unsigned subscribers_count(void);
 
 #endif

@@ -21,7 +21,7 @@ static void final_path(char *path, const char *rundir, const char *plane)
     snprintf(path, PATH_SIZE, "%s/%s.snap", rundir, plane);
 }
 
-/* Readers look for *.snap: this name is none. */
+/* Readers search for *.snap, which this name does not match. */
 static void new_path(char *path, const char *rundir, const char *plane)
 {
     snprintf(path, PATH_SIZE, "%s/.%s.snap.new", rundir, plane);
@@ -55,12 +55,13 @@ void rundir_mark_stale(const char *rundir, bool stale)
         return;
     int failed = stale ? file_write(path, "", 0) : unlink(path) == 0 ? 0 : errno;
     if (failed != 0)
-        log_warning("run directory: %s cannot be %s: %s: who reads the directory is not told that what is "
-                    "served is %s",
-                    path, stale ? "written" : "removed", strerror(failed), stale ? "stale" : "stale no more");
+        log_warning("run directory: %s cannot be %s: %s: readers of the directory do not learn that the "
+                    "snapshots are %s",
+                    path, stale ? "written" : "removed", strerror(failed),
+                    stale ? "stale" : "no longer stale");
 }
 
-/* Why the file is not as the plane is served; NULL: it is, or that is not known. */
+/* Return how the file differs from the served plane; NULL: not at all, or not known. */
 static const char *find_damage(const char *path, const struct served_plane *plane)
 {
     char some[65536];
@@ -71,7 +72,7 @@ static const char *find_damage(const char *path, const struct served_plane *plan
     if (fd < 0)
         return errno == ENOENT ? "is gone" : errno == ELOOP ? "is a link" : NULL;
     const char *wrong = fstat(fd, &st) != 0                 ? NULL
-                        : !S_ISREG(st.st_mode)              ? "is no file"
+                        : !S_ISREG(st.st_mode)              ? "is not a regular file"
                         : (size_t)st.st_size != plane->size ? "has another size"
                         : (st.st_mode & 0777) != 0644       ? "has other permissions"
                                                             : "";
@@ -88,7 +89,8 @@ static const char *find_damage(const char *path, const struct served_plane *plan
     return wrong;
 }
 
-/* The planes whose files are not as they are served; *n: how many were written. Returns the first error. */
+/* Write the planes whose files differ from the served ones; *n: how many were written. Returns the first
+ * error. */
 static int write_wrong(const char *rundir, const struct served_set *set, bool tell, uint32_t *n,
                        struct fab_err *err)
 {
@@ -198,7 +200,7 @@ uint64_t rundir_newest(const char *rundir)
     return newest;
 }
 
-/* NULL: it is none, or not a good one. */
+/* Return the plane of this file. NULL: it is not a valid snapshot. */
 static struct served_plane *load_plane(const char *rundir, const char *file)
 {
     char path[PATH_SIZE];
@@ -209,12 +211,12 @@ static struct served_plane *load_plane(const char *rundir, const char *file)
     snprintf(path, sizeof(path), "%s/%s", rundir, file);
     int failed = file_read(path, SIZE_MAX, &bytes, &size);
     if (failed != 0 || served_plane_new(bytes, size, rundir, &plane, &err) != PMIXFAB_OK) {
-        log_warning("run directory: %s is left out: %s", path, failed != 0 ? "cannot be read" : err.text);
+        log_warning("run directory: %s is skipped: %s", path, failed != 0 ? "cannot be read" : err.text);
         return NULL;
     }
     if (strcmp(plane->path, path) == 0)
         return plane;
-    log_warning("run directory: %s is left out: it holds plane %s", path, plane->info.name);
+    log_warning("run directory: %s is skipped: it contains plane %s", path, plane->info.name);
     served_plane_put(plane);
     return NULL;
 }
@@ -242,7 +244,7 @@ int rundir_load(const char *rundir, struct served_set **out, struct fab_err *err
             continue;
         more = has_index(planes, n, plane->info.index) ? NULL : realloc(planes, (n + 1) * sizeof(*planes));
         if (more == NULL) {
-            log_warning("run directory: %s is left out: there is another plane %u", plane->path,
+            log_warning("run directory: %s is skipped: there is another plane %u", plane->path,
                         plane->info.index);
             served_plane_put(plane);
             continue;

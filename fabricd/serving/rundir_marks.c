@@ -1,5 +1,4 @@
-/* rundir_marks.c - what readers of the run directory are told beside the snapshots. The simulation notes it.
- */
+/* rundir_marks.c - the mark files beside the snapshots in the run directory. The simulation records them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

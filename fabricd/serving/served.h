@@ -1,9 +1,9 @@
 /*
- * served.h - what is being served: the newest published snapshot of each plane. The room serving/ holds it in
+ * served.h - the served state: the newest published snapshot of each plane. The room serving/ holds it in
  * memory, and as files in the run directory (rundir.h).
  *
- * A set is immutable and counted. The main thread puts a new one in place of the old; any thread takes a
- * reference to the current one and reads it without a lock.
+ * A set is immutable and counted. The main thread replaces the current set; any thread takes a reference to
+ * it and reads it without a lock.
  */
 #ifndef FABRICD_SERVING_SERVED_H
 #define FABRICD_SERVING_SERVED_H
@@ -14,14 +14,14 @@
 
 #include "topo/model/model.h"
 
-/* SHA-256 of bytes, where it was computed. */
+/* SHA-256 of bytes, if it was computed. */
 #define SERVED_DIGEST 32
 struct served_digest {
     bool known;
     uint8_t bytes[SERVED_DIGEST];
 };
 
-/* One plane: the checked bytes of its snapshot and a handle on them. Counted, since sets share planes. */
+/* One plane: the checked bytes of its snapshot and a handle for them. Counted, since sets share planes. */
 struct served_plane {
     atomic_uint refs;
     void *bytes;
@@ -29,10 +29,10 @@ struct served_plane {
     struct pmixfab *fab;
     struct pmixfab_plane info;
     char *path;                    /* its file in the run directory */
-    ino_t file;                    /* of a mapped one, which file that was; else 0 */
-    void (*release)(void *cbdata); /* gives back what a lent one is of; NULL: it owns bytes and fab */
+    ino_t file;                    /* of a mapped file, its inode; else 0 */
+    void (*release)(void *cbdata); /* releases a plane that was lent; NULL: it owns bytes and fab */
     void *cbdata;
-    struct served_digest digest; /* of the bytes; of the main thread */
+    struct served_digest digest; /* of the bytes; main thread only */
 };
 
 struct served_set {
@@ -43,36 +43,37 @@ struct served_set {
     struct served_plane *planes[]; /* by index */
 };
 
-/* Takes bytes (malloc'ed), also on error: they are checked. The file's path is for callers on this host. */
+/* Check the bytes (malloc'ed) and take their ownership, also on error. The file's path is for callers on this
+ * host. */
 int served_plane_new(void *bytes, size_t size, const char *rundir, struct served_plane **out,
                      struct fab_err *err);
-/* The same with what fab_snapshot_borrow() has made of the bytes; takes that, too. */
+/* The same for bytes that fab_snapshot_borrow() has opened; takes the ownership of `fab`, too. */
 int served_plane_opened(void *bytes, size_t size, struct pmixfab *fab, const char *rundir,
                         struct served_plane **out, struct fab_err *err);
-/* The same with what another one has opened and keeps until `release` is called, on any thread. The file's
- * path is given. On error it is not called. */
+/* The same for a handle that its owner keeps until `release` is called, on any thread. path: the file. On
+ * error `release` is not called. */
 int served_plane_lent(struct pmixfab *fab, const char *path, void (*release)(void *cbdata), void *cbdata,
                       struct served_plane **out, struct fab_err *err);
 struct served_plane *served_plane_ref(struct served_plane *plane);
 void served_plane_put(struct served_plane *plane); /* NULL allowed */
 
-/* A set of n planes, whose references it takes over; ordered by index here. NULL without memory. */
+/* Make a set of n planes, ordered by index; takes over their references. NULL: no memory. */
 struct served_set *served_set_new(struct served_plane **planes, uint32_t n, uint64_t generation,
                                   int64_t published);
 void served_set_put(struct served_set *set); /* NULL allowed */
 
-/* What one daemon serves: its current set. NULL: no memory. */
+/* The current set of one daemon. NULL: no memory. */
 struct served;
 struct served *served_new(void);
-/* No thread uses it any more. Sets that were got from it stay. NULL allowed. */
+/* Free it when no thread uses it any more. Sets returned by served_get() stay valid. NULL allowed. */
 void served_free(struct served *served);
 
-/* The current set, referenced; NULL before the first served_swap(). Any thread. */
+/* Return the current set, referenced; NULL before the first served_swap(). Any thread. */
 struct served_set *served_get(struct served *served);
-/* Put another in its place (takes the reference over). */
+/* Replace the current set; takes the reference over. */
 void served_swap(struct served *served, struct served_set *set);
 
-/* Did the last sweep fail? Set by the main thread, read by any. */
+/* Set or return whether the last sweep failed. Set by the main thread, read by any. */
 void served_set_stale(struct served *served, bool stale);
 bool served_is_stale(const struct served *served);
 

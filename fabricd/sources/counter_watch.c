@@ -1,4 +1,4 @@
-/* counter_watch.c - ports whose counters are looked at, and which of them grow. */
+/* counter_watch.c - the ports whose counters are watched, and their growth. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,7 @@ void counter_watch_read(struct counter_watch *watch, const struct probe_reading 
     struct watched_port *port = counter_watch_find(watch, reading->guid, reading->num);
     if (port == NULL)
         return;
-    if (reading->state != READING_GOOD) { /* what it counted stands, for when it answers again */
+    if (reading->state != READING_GOOD) { /* keep the last values, for when it answers again */
         port->last.state = reading->state;
         return;
     }

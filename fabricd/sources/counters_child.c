@@ -1,4 +1,4 @@
-/* counters_child.c - the child that reads counters: each probe fills in what it knows. */
+/* counters_child.c - the child that reads counters: each probe reads its own ports. */
 #include <stdlib.h>
 
 #include "fabricd/process/child.h"

@@ -19,8 +19,8 @@
 
 struct host_reports {
     struct store *store;
-    struct channel_server *server; /* hears what is held; NULL: there is none */
-    host_reports_heard_fn heard;   /* NULL: nobody listens */
+    struct channel_server *server; /* gets each change of a held report; NULL: none */
+    host_reports_heard_fn heard;   /* NULL: none */
     void *heard_cbdata;
     struct node_report **reports; /* by host, natural order */
     uint32_t n, cap;
@@ -28,7 +28,7 @@ struct host_reports {
     struct log_limit said;
 };
 
-/* A delivery that is good, until the whole list is stored. */
+/* A valid delivery, until the whole list is stored. */
 struct taking {
     struct ingest_item *item;
     struct node_report *report;
@@ -57,7 +57,7 @@ static void host_reports_hold(const struct host_reports *nodes, const char *host
         channel_server_held(nodes->server, host);
 }
 
-/* Where the host is, or would be. */
+/* Return the position of the host, or where to insert it. */
 static uint32_t host_reports_position(const struct host_reports *nodes, const char *host, bool *found)
 {
     uint32_t at = FAB_LOWER_BOUND(0, nodes->n, i, fab_natural_cmp(nodes->reports[i]->report.host, host) < 0);
@@ -71,7 +71,7 @@ static int host_reports_reserve(struct host_reports *nodes, uint32_t more)
                                                                                    : PMIXFAB_ERR_NOMEM;
 }
 
-/* Takes the report. There is room. True: the host is new. */
+/* Insert the report, for which there is room; takes it. True: the host is new. */
 static bool host_reports_insert(struct host_reports *nodes, struct node_report *report)
 {
     bool found;
@@ -115,7 +115,7 @@ const struct node_report *const *host_reports_all(const struct host_reports *nod
     return (const struct node_report *const *)nodes->reports;
 }
 
-/* ---- who hears of it ---------------------------------------------------------------------------- */
+/* ---- notifications ------------------------------------------------------------------------------ */
 
 bool host_reports_due(const struct host_reports *nodes)
 {
@@ -133,8 +133,8 @@ void host_reports_on_heard(struct host_reports *nodes, host_reports_heard_fn hea
     nodes->heard_cbdata = cbdata;
 }
 
-/* A node may tell another thing with each delivery. So the log says of each host once a minute that some
- * fail, whichever they are, and once that none does; `fabricctl nodes` shows what it told last. */
+/* A node can report other failures with each delivery. So the log has one line a minute for each host with
+ * failed probes, whichever they are, and one when no probe fails; `fabricctl nodes` shows the latest. */
 static void log_failed(struct log_limit *said, const char *host, uint32_t sources)
 {
     char text[80], key[FAB_HOST_MAX + 32], again[LOG_LIMIT_AGAIN];
@@ -143,8 +143,7 @@ static void log_failed(struct log_limit *said, const char *host, uint32_t source
     const bool may = log_limit_may(said, key, again);
     if (sources != 0)
         log_line(may ? PMIXFAB_LOG_WARNING : PMIXFAB_LOG_DEBUG,
-                 "nodes: %s: probes that failed there: %s; what they said before stands%s", host, text,
-                 again);
+                 "nodes: %s: failed probes: %s; their earlier data is kept%s", host, text, again);
     else
         log_line(may ? PMIXFAB_LOG_INFO : PMIXFAB_LOG_DEBUG, "nodes: %s: no probe fails there any more%s",
                  host, again);
@@ -169,7 +168,7 @@ static void host_report_ack(struct host_reports *nodes, struct ingest_item *item
         nodes->heard(acked->report.host, nodes->heard_cbdata);
 }
 
-/* ---- taking deliveries -------------------------------------------------------------------------- */
+/* ---- deliveries --------------------------------------------------------------------------------- */
 
 static void host_report_reject(const struct host_reports *nodes, struct ingest_item *item, int code,
                                const char *why)
@@ -198,7 +197,7 @@ static struct node_report *new_report(struct fab_report *report, uint64_t digest
     return made;
 }
 
-/* It borrows the name and the bytes. */
+/* The row references the name and the bytes. */
 static struct store_report row_of_report(const struct node_report *report, const void *bytes, size_t size)
 {
     return (struct store_report){.host = report->report.host,
@@ -209,7 +208,7 @@ static struct store_report row_of_report(const struct node_report *report, const
                                  .size = size};
 }
 
-/* All at once into the store; what is stored takes its place here, and its sender hears of it. */
+/* Store all in one transaction; then replace the reports in memory and answer the senders. */
 static void host_reports_store(struct host_reports *nodes, struct batch *batch)
 {
     struct fab_err err = {""};
@@ -250,21 +249,18 @@ static bool in_batch(const struct batch *batch, const char *host)
     return false;
 }
 
-/* A name under which a host could have two reports, or speak for another one, is not taken up. */
+/* Reject a name with which a host could have two reports, or report for another host. */
 static int check_new_host(const struct host_reports *nodes, const char *host, struct fab_err *err)
 {
     if (fab_host_is_address(host))
         return fab_fail(err, PMIXFAB_ERR_PERM,
-                        "%s is an address and no host's name: give that host a name (host, in [fabricd] "
-                        "there)",
-                        host);
+                        "%s is an address, not a host name: set host in [fabricd] on that host", host);
     for (uint32_t i = 0; i < nodes->n; i++)
         if (fab_host_differs_by_case(nodes->reports[i]->report.host, host))
-            return fab_fail(
-                err, PMIXFAB_ERR_PERM,
-                "%s differs by case only from %s, which reports: to a resolver they are one host. "
-                "If it is called so now: fabricctl forget %s",
-                host, nodes->reports[i]->report.host, nodes->reports[i]->report.host);
+            return fab_fail(err, PMIXFAB_ERR_PERM,
+                            "%s differs by case only from %s, which reports: a resolver takes them for one "
+                            "host; if the host was renamed, run fabricctl forget %s",
+                            host, nodes->reports[i]->report.host, nodes->reports[i]->report.host);
     return PMIXFAB_OK;
 }
 
@@ -274,13 +270,14 @@ static void host_reports_process(struct host_reports *nodes, struct batch *batch
     struct fab_report report;
     struct fab_err err = {""};
     struct taking *taking = &batch->takings[batch->n];
-    if (in_batch(batch, host)) /* the second delivery of a host may build on the first; a twin is seen */
+    /* a second delivery of a host may be based on the first; a duplicate host is detected */
+    if (in_batch(batch, host))
         host_reports_store(nodes, batch), taking = batch->takings;
     const struct node_report *acked = host_reports_find(nodes, host);
     int rc = acked != NULL ? PMIXFAB_OK : check_new_host(nodes, host, &err);
     if (rc == PMIXFAB_OK)
         rc = fab_delivery_open(&item->delivery, acked == NULL ? NULL : &acked->report, &report, &err);
-    /* Who gave the whole is not asked for it again: that it contradicts itself is a fault. */
+    /* A sender of a full report is not asked for it again: a contradiction in it is an error. */
     if (rc == PMIXFAB_ERR_CONFLICT && item->delivery.base == 0)
         rc = PMIXFAB_ERR_CORRUPT;
     if (rc != PMIXFAB_OK) {
@@ -288,7 +285,7 @@ static void host_reports_process(struct host_reports *nodes, struct batch *batch
         return;
     }
     const uint64_t digest =
-        fab_report_digest(&report); /* another than the delivery's: sources were unknown */
+        fab_report_digest(&report); /* differs from the delivery's digest, if sources were unknown */
     if (acked != NULL && acked->digest == digest) {
         fab_report_destroy(&report);
         host_report_ack(nodes, item, acked);
@@ -326,7 +323,7 @@ void host_reports_accept(struct ingest_item *list, void *arg)
     free(batch.takings);
 }
 
-/* ---- of this host ------------------------------------------------------------------------------- */
+/* ---- the own host ------------------------------------------------------------------------------- */
 
 bool host_reports_own(struct host_reports *nodes, struct fab_report *report, struct fab_err *err)
 {
@@ -364,7 +361,7 @@ int host_reports_forget(struct host_reports *nodes, const char *host, struct fab
     uint32_t i = host_reports_position(nodes, host, &found);
     if (!found)
         return fab_fail(err, PMIXFAB_ERR_NOTFOUND,
-                        "%.80s: it has reported nothing, and nothing of it is missing or lost", host);
+                        "%.80s: it has no report, and none of its devices is missing or lost", host);
     int rc = store_report_forget(nodes->store, host, err);
     if (rc != PMIXFAB_OK && rc != PMIXFAB_ERR_NOTFOUND)
         return rc;
@@ -373,18 +370,18 @@ int host_reports_forget(struct host_reports *nodes, const char *host, struct fab
     nodes->n--;
     memmove(nodes->reports + i, nodes->reports + i + 1, (nodes->n - i) * sizeof(struct node_report *));
     host_reports_hold(nodes, host);
-    report_free(forgotten); /* `host` may be its text */
+    report_free(forgotten); /* `host` may point into it */
     return PMIXFAB_OK;
 }
 
-/* ---- life --------------------------------------------------------------------------------------- */
+/* ---- creation and end --------------------------------------------------------------------------- */
 
 struct loading {
     struct host_reports *nodes;
     int rc;
 };
 
-/* One that is damaged is not there: its host hears that nothing is held of it, and delivers the whole. */
+/* Skip a damaged report: its host learns that no report is held, and delivers the whole. */
 static int load_report(const struct store_report *row, void *arg)
 {
     struct loading *loading = arg;
@@ -395,8 +392,8 @@ static int load_report(const struct store_report *row, void *arg)
         rc == PMIXFAB_OK && strcmp(report.host, row->host) == 0 && fab_report_digest(&report) == row->digest;
     if (!good) {
         fab_report_destroy(&report);
-        log_error("the stored report of %.80s is damaged and left out until it is delivered again: %s",
-                  row->host, rc != PMIXFAB_OK ? err.text : "it is another one than its digest says");
+        log_error("the stored report of %.80s is damaged and skipped until it is delivered again: %s",
+                  row->host, rc != PMIXFAB_OK ? err.text : "it does not match its digest");
         return 0;
     }
     struct node_report *made = new_report(&report, row->digest, row->uid);

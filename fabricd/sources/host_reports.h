@@ -1,11 +1,11 @@
 /*
- * host_reports.h - the reports of all hosts, as stored: taking deliveries, and saying when something is to be
- * published. ingest.h lets in what nodes deliver, and keeps it.
+ * host_reports.h - the stored reports of all hosts: deliveries, and the time to publish them. ingest.h
+ * receives and checks deliveries of nodes.
  *
- * Deliveries that arrive together are stored in one transaction and answered after it. Published is when it
- * has been quiet for a moment: 5 ms after one known host's change, longer (config->debounce_ms) when several
- * hosts or new ones report, so that a thousand nodes that start are one generation; never later than three
- * times that.
+ * Deliveries that arrive together are stored in one transaction and answered after it. Reports are published
+ * after a quiet time: 5 ms after a change of one known host, longer (config->debounce_ms) if several or new
+ * hosts report, so that the start of a thousand nodes is one generation. The limit is three times the quiet
+ * time.
  */
 #ifndef FABRICD_SOURCES_HOST_REPORTS_H
 #define FABRICD_SOURCES_HOST_REPORTS_H
@@ -23,48 +23,48 @@ struct node_report {
     struct fab_report report; /* finished */
     uint64_t digest;
     int64_t received; /* microseconds since 1970 */
-    unsigned uid;     /* who delivered it */
-    uint32_t
-        failed; /* sources whose probe failed there the last time: bits 1 << enum fab_source; not stored */
+    unsigned uid;     /* the user who delivered it */
+    uint32_t failed;  /* sources whose probe failed the last time: bits 1 << enum fab_source; not stored */
 };
 
 struct host_reports;
 
-/* Load what is stored. `changed` is called on the loop when it is time to publish changed reports. server
- * (NULL: there is none): it hears of each host of which something else is held. */
+/* Load the stored reports. `changed` is called on the loop when changed reports are due for publication.
+ * server, or NULL: gets each change of a held report. */
 int host_reports_new(struct event_base *base, const struct config *config, struct store *store,
                      struct channel_server *server, void (*changed)(void *cbdata), void *cbdata,
                      struct host_reports **out, struct fab_err *err);
 void host_reports_free(struct host_reports *nodes); /* NULL allowed */
 
-/* Take a list of deliveries: store, answer, remember to publish. (an ingest_fn) */
+/* Store a list of deliveries, answer them, and schedule the publication. (an ingest_fn) */
 void host_reports_accept(struct ingest_item *list, void *nodes);
 
-/* A report of the scheduler's own host, from its own probes. Takes its contents. True: it is another one. */
+/* Store a report of the scheduler's own host, from its own probes. Takes its contents. True: it differs from
+ * the last one. */
 bool host_reports_own(struct host_reports *nodes, struct fab_report *report, struct fab_err *err);
 
-/* Sources whose probe failed on a host that reports: its delivery tells; of the own host the daemon does. */
+/* Note the sources whose probe failed on a host: from its delivery, or for the own host from the daemon. */
 void host_reports_failed(struct host_reports *nodes, const char *host, uint32_t sources);
 
-/* All reports, by host (natural order). Valid until the next call of another function of nodes. */
+/* Return all reports, by host (natural order). Valid until the next call of another function of nodes. */
 const struct node_report *const *host_reports_all(const struct host_reports *nodes, uint32_t *n);
 const struct node_report *host_reports_find(const struct host_reports *nodes, const char *host);
-/* The digest of what is held of a host; 0: nothing. */
+/* Return the digest of the report held of a host; 0: none. */
 uint64_t host_reports_held(const char *host, void *nodes);
-/* Which of them a name means that may have a domain or not. */
+/* Find the host that a name refers to, with or without a domain. */
 struct fab_host_choice host_reports_choose(const struct host_reports *nodes, const char *name);
 
-/* Told of every good delivery, also of one that says nothing new, once it is stored. On the loop. */
+/* Called for each valid delivery, even if it changes nothing, once it is stored. On the loop. */
 typedef void (*host_reports_heard_fn)(const char *host, void *cbdata);
 void host_reports_on_heard(struct host_reports *nodes, host_reports_heard_fn heard, void *cbdata);
 
-/* Do changed reports wait for their publication? */
+/* Return whether changed reports wait for their publication. */
 bool host_reports_due(const struct host_reports *nodes);
 
-/* Something was published from these reports: nothing is due any more. */
+/* Note that these reports were published: none is due any more. */
 void host_reports_published(struct host_reports *nodes);
 
-/* Forget a host's report. PMIXFAB_ERR_NOTFOUND. */
+/* Delete a host's report. PMIXFAB_ERR_NOTFOUND. */
 int host_reports_forget(struct host_reports *nodes, const char *host, struct fab_err *err);
 
 #endif

@@ -11,26 +11,26 @@
 #include "probes/core/probe.h"
 #include "probes/registry.h"
 
-/* One probe in its child. */
+/* A probe in its child. */
 struct asked {
     struct host_scan *scan;
     struct child *child;    /* NULL: it has answered */
-    enum fab_source source; /* FAB_SOURCES: none that is known */
+    enum fab_source source; /* FAB_SOURCES: not a known source */
     char what[64];
 };
 
 struct host_scan {
     struct host_scan_result result;
-    struct fab_report before; /* what was said last time; empty: nothing */
-    uint32_t unknown;         /* of which sources it does not say that */
+    struct fab_report before; /* the previous report; empty: none */
+    uint32_t unknown;         /* sources whose data it lacks */
     int64_t start;            /* microseconds */
     host_scan_done_fn done;
     void *cbdata;
-    unsigned open; /* probes that have not answered */
+    unsigned open; /* probes without an answer */
     struct asked asked[CONFIG_MAX_LIST];
 };
 
-/* ---- which probes ------------------------------------------------------------------------------- */
+/* ---- configured probes -------------------------------------------------------------------------- */
 
 static unsigned count_probes(const struct config *config, bool local)
 {
@@ -54,7 +54,7 @@ bool sweep_wanted(const struct config *config)
 
 /* ---- the answers -------------------------------------------------------------------------------- */
 
-/* A module that is not there, or a host without such hardware: said once, it will not change soon. */
+/* Note that a module or the hardware is missing: logged once, since that will not change soon. */
 static void has_nothing(const struct asked *asked, const char *reason)
 {
     static bool said[FAB_SOURCES];
@@ -76,7 +76,7 @@ static int take_report(struct host_scan *scan, const struct child_result *child,
     return rc;
 }
 
-/* What it said last time is better than nothing: its devices do not go because it failed. */
+/* Keep the facts of the previous report, so that devices do not vanish when a probe fails. */
 static void keep_before(struct host_scan *scan, const struct asked *asked, const struct fab_err *err)
 {
     int rc = PMIXFAB_OK;
@@ -89,7 +89,7 @@ static void keep_before(struct host_scan *scan, const struct asked *asked, const
     if (scan->before.finished)
         rc = fab_report_merge_source(&scan->result.report, &scan->before, asked->source);
     if (rc != PMIXFAB_OK)
-        log_warning("%s: what it said before is lost: %s", asked->what, pmixfab_strerror(rc));
+        log_warning("%s: its earlier data is lost: %s", asked->what, pmixfab_strerror(rc));
 }
 
 static void host_scan_free(struct host_scan *scan)
@@ -112,10 +112,10 @@ static void host_scan_finish(struct host_scan *scan)
     scan->result.milliseconds = (double)(clock_now(CLOCK_MONOTONIC) - scan->start) / 1e3;
     struct fab_err err = {""};
     if (fab_report_finish(&scan->result.report, &err) != PMIXFAB_OK) {
-        /* Each of the parts was a good report, so together they are too many. */
+        /* Each part was a valid report, so together they are too large. */
         char host[FAB_HOST_MAX + 1];
         memcpy(host, scan->result.report.host, sizeof(host));
-        log_error("host scan: the probes say more than a report can hold: %s", err.text);
+        log_error("host scan: the probes found more than a report can hold: %s", err.text);
         fab_report_destroy(&scan->result.report);
         int rc = fab_report_host(&scan->result.report, host, NULL);
         if (rc == PMIXFAB_OK && scan->before.finished)
@@ -123,7 +123,7 @@ static void host_scan_finish(struct host_scan *scan)
         if (rc == PMIXFAB_OK)
             rc = fab_report_finish(&scan->result.report, NULL);
         if (rc != PMIXFAB_OK)
-            log_warning("host scan: what the probes said before is lost: %s", pmixfab_strerror(rc));
+            log_warning("host scan: the earlier data of the probes is lost: %s", pmixfab_strerror(rc));
         scan->result.failed = scan->result.asked;
         scan->result.failed_sources = sources_asked(scan);
         scan->result.err = err;

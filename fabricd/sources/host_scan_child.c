@@ -1,4 +1,4 @@
-/* host_scan_child.c - the child of one local probe: load it, let it scan, write its report to the pipe. */
+/* host_scan_child.c - the child of one local probe: load it, scan, write the report to the pipe. */
 #include <stdio.h>
 #include <stdlib.h>
 

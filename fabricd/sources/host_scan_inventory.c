@@ -48,7 +48,7 @@ static void inventory_on_scan(struct host_scan_result *result, void *arg)
     }
     if (result->report.n_items == 0) {
         inventory->code = fab_fail(&inventory->err, PMIXFAB_ERR_UNSUPPORTED,
-                                   "%s has nothing that the probes know of", result->report.host);
+                                   "the probes found no device of %s", result->report.host);
         return;
     }
     inventory->code = scan_result_encode(result, &bytes, &size);

@@ -1,5 +1,5 @@
-/* host_scan_record.c - fabricd --record FILE: what the local probes see, as a file that they take as their
- * argument. */
+/* host_scan_record.c - fabricd --record FILE: write the results of the local probes to a file, which the
+ * probes can read as their argument. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static void record_on_scan(struct host_scan_result *result, void *arg)
 {
     struct recording *recording = arg;
     if (write_record(recording->config->record, &result->report) == PMIXFAB_OK)
-        recording->status = result->failed > 0; /* the log has said what is missing */
+        recording->status = result->failed > 0; /* failures are in the log */
     event_base_loopbreak(recording->base);
 }
 

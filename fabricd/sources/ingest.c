@@ -1,4 +1,4 @@
-/* ingest.c - deliveries on their way through the intake. */
+/* ingest.c - the stages of a delivery in the intake. */
 #include "fabricd/sources/ingest.h"
 
 #include <stdlib.h>
@@ -13,18 +13,17 @@
 #include "fabricd/sources/entry.h"
 #include "topo/base/text.h"
 
-#define AT_ONCE        2  /* questions: as many as there are threads for names */
-#define GATHER_MS      10 /* deliveries are stored together that are ready within so many milliseconds */
-#define INGEST_STOPPED "the scheduler's fabricd is being stopped"
+#define AT_ONCE        2  /* parallel queries: as many as there are threads for names */
+#define GATHER_MS      10 /* deliveries that are ready within this time are stored together */
+#define INGEST_STOPPED "the scheduler's fabricd is stopping"
 
-/* A delivery on its way. It is in one place at a time: queue -> working -> ready -> the receiver's hands ->
- * answered. */
+/* A delivery. It is in one place at a time: queue -> working -> ready -> receiver -> answered. */
 struct ingest_entry {
     struct ingest_item item; /* the first member */
     struct ingest *ingest;
-    struct credential_job *job; /* the question that is being asked */
+    struct credential_job *job; /* the running query */
     struct ingest_check check;
-    size_t size; /* what it counts for in the bounds */
+    size_t size; /* its share of the bounds */
     ingest_done_fn done;
     void *cbdata;
 };
@@ -32,11 +31,11 @@ struct ingest_entry {
 struct ingest {
     struct ingest_parts parts;
     bool stopping;
-    struct ingest_item *queue;   /* waits to be examined */
-    struct ingest_item *working; /* a question is being asked for it */
+    struct ingest_item *queue;   /* waits for its check */
+    struct ingest_item *working; /* a query runs for it */
     unsigned n_working;
-    struct ingest_item *ready; /* waits to be received, with others */
-    unsigned n;                /* in all of them, and in the receiver's hands */
+    struct ingest_item *ready; /* waits to be stored with others */
+    unsigned n;                /* total, including those at the receiver */
     size_t bytes;
     struct timer *gather;
     ingest_fn fn;
@@ -53,7 +52,7 @@ static int64_t ingest_clock_ms(void)
     return clock_now(CLOCK_MONOTONIC) / 1000;
 }
 
-/* ---- the answer --------------------------------------------------------------------------------- */
+/* ---- answers ------------------------------------------------------------------------------------ */
 
 static void entry_free(struct ingest_entry *entry)
 {
@@ -64,8 +63,8 @@ static void entry_free(struct ingest_entry *entry)
     free(entry);
 }
 
-/* Both logs show why something is refused: the sender's its answer, ours this line. That somebody has to
- * begin anew or to come again is nobody's fault. */
+/* Log a refusal, with its reason; the sender logs the answer. A request to deliver the whole, or later, is
+ * not logged as a fault. */
 static void log_refused(struct ingest *ingest, int code, const char *reason)
 {
     char again[LOG_LIMIT_AGAIN];
@@ -96,7 +95,7 @@ static void ingest_turn_away(struct ingest_entry *entry)
     entry_free(entry);
 }
 
-/* ---- to the receiver ---------------------------------------------------------------------------- */
+/* ---- the receiver ------------------------------------------------------------------------------- */
 
 static void ingest_on_gathered(void *arg)
 {
@@ -108,8 +107,8 @@ static void ingest_on_gathered(void *arg)
         ingest->fn(ready, ingest->cbdata);
 }
 
-/* Each storing waits for the disk, and the loop with it: where others may be about to be ready they are
- * stored together. */
+/* Each transaction waits for the disk, and blocks the loop: deliveries that are nearly ready are stored
+ * together. */
 static void ingest_gather(struct ingest *ingest)
 {
     const bool alone =
@@ -120,7 +119,7 @@ static void ingest_gather(struct ingest *ingest)
         timer_after(ingest->gather, GATHER_MS);
 }
 
-/* ---- examined ----------------------------------------------------------------------------------- */
+/* ---- checks ------------------------------------------------------------------------------------- */
 
 static void ingest_on_checked(struct ingest_entry *entry, int rc, struct fab_err *err)
 {
@@ -128,7 +127,7 @@ static void ingest_on_checked(struct ingest_entry *entry, int rc, struct fab_err
     const struct fab_delivery *delivery = &entry->check.delivery;
     if (rc == PMIXFAB_OK &&
         !buckets_take(&ingest->hosts, delivery->host, strlen(delivery->host), ingest_clock_ms()))
-        rc = fab_fail(err, PMIXFAB_ERR_BUSY, "%s delivers more often than once a second: come again later",
+        rc = fab_fail(err, PMIXFAB_ERR_BUSY, "%s delivers more often than once a second: try again later",
                       delivery->host);
     if (rc != PMIXFAB_OK) {
         ingest_answer(&entry->item, rc, 0, err->text);
@@ -142,7 +141,7 @@ static void ingest_on_checked(struct ingest_entry *entry, int rc, struct fab_err
 
 static void entry_on_told(const struct credential_result *result, void *cbdata);
 
-/* Ask what is to be asked. False: it is examined. */
+/* Start the next query. False: the check is complete. */
 static bool entry_ask(struct ingest_entry *entry)
 {
     struct ingest *ingest = entry->ingest;
@@ -157,7 +156,7 @@ static bool entry_ask(struct ingest_entry *entry)
                                               entry_on_told, entry);
         if (entry->job != NULL)
             return true;
-        rc = fab_fail(&err, PMIXFAB_ERR_BUSY, "too many names are asked for already: come again later");
+        rc = fab_fail(&err, PMIXFAB_ERR_BUSY, "too many names are being resolved: try again later");
     }
     ingest_on_checked(entry, rc, &err);
     return false;
@@ -177,12 +176,11 @@ static void entry_on_told(const struct credential_result *result, void *cbdata)
             check->addresses.at[check->addresses.n++] = result->addresses->at[i].v4.sin_addr;
     DL_DELETE(ingest->working, &entry->item);
     ingest->n_working--;
-    DL_PREPEND(ingest->queue, &entry->item); /* it goes on before others begin */
+    DL_PREPEND(ingest->queue, &entry->item); /* started checks continue before new ones begin */
     ingest_start_next(ingest);
 }
 
-/* As many of those that wait as may ask at once. What a name is known to be is looked up when it is its turn.
- */
+/* Start waiting deliveries up to the limit of parallel queries. Cached names are looked up in their turn. */
 static void ingest_start_next(struct ingest *ingest)
 {
     while (ingest->queue != NULL && ingest->n_working < AT_ONCE && !ingest->stopping) {
@@ -195,14 +193,14 @@ static void ingest_start_next(struct ingest *ingest)
     }
 }
 
-/* ---- deliveries come ---------------------------------------------------------------------------- */
+/* ---- new deliveries ----------------------------------------------------------------------------- */
 
-/* NULL: err says why; the bytes stay the caller's. */
+/* NULL: see err; the caller keeps the bytes. */
 static struct ingest_entry *entry_new(struct ingest *ingest, void *bytes, size_t size, ingest_done_fn done,
                                       void *cbdata, struct fab_err *err)
 {
     if (ingest->n >= INGEST_MAX_ITEMS || ingest->bytes + size > INGEST_MAX_BYTES) {
-        fab_fail(err, PMIXFAB_ERR_BUSY, "too many deliveries wait already: come again later");
+        fab_fail(err, PMIXFAB_ERR_BUSY, "too many deliveries are waiting: try again later");
         return NULL;
     }
     struct ingest_entry *entry = calloc(1, sizeof(*entry));
@@ -251,9 +249,9 @@ int ingest_local(struct ingest *ingest, const void *bytes, size_t size, unsigned
     void *copy = NULL;
     int rc;
     if (ingest == NULL || ingest->stopping)
-        return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "reports of nodes are taken by a scheduler only");
+        return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "only a scheduler accepts reports of nodes");
     if (size == 0 || size > FAB_DELIVERY_MAX)
-        return fab_fail(err, PMIXFAB_ERR_RANGE, "a delivery of %zu bytes: 1 to %d are taken", size,
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "a delivery of %zu bytes: 1 to %d are accepted", size,
                         FAB_DELIVERY_MAX);
     if ((copy = malloc(size)) == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
@@ -272,7 +270,7 @@ int ingest_local(struct ingest *ingest, const void *bytes, size_t size, unsigned
     return PMIXFAB_OK;
 }
 
-/* ---- life --------------------------------------------------------------------------------------- */
+/* ---- creation and end --------------------------------------------------------------------------- */
 
 int ingest_start(const struct ingest_parts *parts, ingest_fn fn, void *cbdata, struct ingest **out,
                  struct fab_err *err)

@@ -1,4 +1,4 @@
-/* ingest_auth.c - who made a delivery, and may he say that of this host? */
+/* ingest_auth.c - check that the maker of a delivery may report for its host. */
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static bool is_this_host(const char *own, const char *host)
     return gethostname(name, sizeof(name) - 1) == 0 && fab_same_host(name, host);
 }
 
-/* Is the origin an address of the host that is described? */
+/* Compare the origin with the addresses of the reported host. */
 static int judge_name(const struct ingest_check *check, struct ingest_name name, struct fab_err *err)
 {
     const struct credential_maker *made = &check->maker;
@@ -27,36 +27,35 @@ static int judge_name(const struct ingest_check *check, struct ingest_name name,
     if (name.state == NAME_RIGHT)
         return PMIXFAB_OK;
     if (name.state == NAME_LATER)
-        return fab_fail(
-            err, PMIXFAB_ERR_BUSY,
-            "%s: uid %u on %s has named hosts that the scheduler's host could not resolve, which took "
-            "long: come again later",
-            host, (unsigned)made->uid, where.text);
+        return fab_fail(err, PMIXFAB_ERR_BUSY,
+                        "%s: uid %u on %s has named hosts that the scheduler's host could not resolve, which "
+                        "took long: try again later",
+                        host, (unsigned)made->uid, where.text);
     if (name.state == NAME_FAILED && ingest_names_may_pass(name.error))
-        return fab_fail(
-            err, PMIXFAB_ERR_BUSY,
-            "%s: the scheduler's host cannot resolve this name now (%s), so that uid %u on %s is not "
-            "believed yet: does its name server answer? Else put it into /etc/hosts there",
-            host, gai_strerror(name.error), (unsigned)made->uid, where.text);
+        return fab_fail(err, PMIXFAB_ERR_BUSY,
+                        "%s: the scheduler's host cannot resolve this name now (%s), and so cannot verify "
+                        "uid %u on %s: check its name server, or add the name to /etc/hosts there",
+                        host, gai_strerror(name.error), (unsigned)made->uid, where.text);
     if (name.state == NAME_FAILED)
         return fab_fail(err, PMIXFAB_ERR_PERM,
-                        "%s: the scheduler's host cannot resolve this name (%s), so that uid %u on %s is not "
-                        "believed: put it into DNS or /etc/hosts there",
+                        "%s: the scheduler's host cannot resolve this name (%s), and so cannot verify uid %u "
+                        "on %s: add the name to DNS or to /etc/hosts there",
                         host, gai_strerror(name.error), (unsigned)made->uid, where.text);
     if (credential_is_anywhere(made->origin))
         return fab_fail(err, PMIXFAB_ERR_PERM,
-                        "%s: the credential of uid %u says that it was made on %s, which can be any host: "
-                        "give the munged there its address with --origin",
+                        "%s: the credential of uid %u has the origin %s, which can be any host: start the "
+                        "munged there with its address as --origin",
                         host, (unsigned)made->uid, where.text);
-    return fab_fail(err, PMIXFAB_ERR_PERM,
-                    "%s: uid %u on %s may not describe this host, which is %s: a host describes itself only",
-                    host, (unsigned)made->uid, where.text,
-                    name.first.s_addr == INADDR_ANY ? "elsewhere" : credential_address_text(name.first).text);
+    return fab_fail(
+        err, PMIXFAB_ERR_PERM,
+        "%s: uid %u on %s may not report for this host, which is %s: a host may report for itself only", host,
+        (unsigned)made->uid, where.text,
+        name.first.s_addr == INADDR_ANY ? "elsewhere" : credential_address_text(name.first).text);
 }
 
-/* ---- one question after the other --------------------------------------------------------------- */
+/* ---- the queries, one after the other ----------------------------------------------------------- */
 
-/* What is inside, and who made it? */
+/* Check the contents, and the maker. */
 static int check_delivered(struct ingest_check *check, struct fab_err *err)
 {
     const struct credential_maker *made = &check->maker;
@@ -65,13 +64,13 @@ static int check_delivered(struct ingest_check *check, struct fab_err *err)
     if (rc == PMIXFAB_OK)
         rc = fab_delivery_decode(check->bytes, check->size, &check->delivery, &why);
     if (rc != PMIXFAB_OK)
-        return fab_fail(err, rc, "the credential of uid %u on %s holds no delivery: %.300s",
+        return fab_fail(err, rc, "the credential of uid %u on %s contains no delivery: %.300s",
                         (unsigned)made->uid, credential_address_text(made->origin).text,
                         why.text[0] != '\0' ? why.text : pmixfab_strerror(rc));
     return PMIXFAB_OK;
 }
 
-/* The name is to be judged. True: it is to be resolved first. */
+/* Check the name against the origin. True: it must be resolved first. */
 static bool check_name(struct ingest_check *check, const struct ingest_names *names, int64_t now, int *rc,
                        struct fab_err *err)
 {

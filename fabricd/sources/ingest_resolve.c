@@ -1,9 +1,10 @@
 /*
- * ingest_resolve.c - is a host's name that of the address from which it delivers?
+ * ingest_resolve.c - check whether a host's name resolves to the address from which it delivers.
  *
- * The resolver may take seconds, and the intake has few threads: so what it said is remembered for a moment,
- * who names what cannot be resolved waits several times as long as that took, and while a name server is away
- * names that are not known are not asked for. A name that was right for an address stays right meanwhile.
+ * The resolver may take seconds, and the intake has few threads. So answers are cached for a short time.
+ * After a slow query that failed, the origin has to wait several times as long as the query took. While a
+ * name server does not answer, unknown names are not queried, and a name that was right for an address stays
+ * right.
  */
 #include <netdb.h>
 #include <stdlib.h>
@@ -12,34 +13,34 @@
 
 #include "fabricd/sources/entry.h"
 
-#define GOOD_MS   30000   /* an answer is believed so long without asking again, */
-#define OLD_MS    3600000 /* so long while the name server is away, */
-#define BAD_MS    2000    /* and so long if it was none */
-#define MAX_AWAY  10000   /* so long at most nothing is asked where the name server was away */
-#define PENALTY   4       /* times what a failure took: so long its origin does not ask again, */
+#define GOOD_MS   30000   /* an answer is used so long without a new query, */
+#define OLD_MS    3600000 /* so long while the name server does not answer, */
+#define BAD_MS    2000    /* and so long if it was an error */
+#define MAX_AWAY  10000   /* longest time without queries after the name server did not answer */
+#define PENALTY   4       /* times the duration of a failed query: so long its origin must wait, */
 #define MAX_WAIT  60000   /* at most */
-#define LONG_MS   100     /* what took less holds nobody up */
+#define LONG_MS   100     /* shorter failures have no penalty */
 #define MAX_NAMES 16384
-#define MAX_HERE  16 /* addresses of a name that are remembered */
+#define MAX_HERE  16 /* cached addresses of a name */
 
 struct resolved_name {
     UT_hash_handle hh;
-    int64_t asked; /* when it was resolved last; meaningless where n is 0 */
+    int64_t asked; /* time of the last answer; undefined if n is 0 */
     int64_t bad_until;
-    int bad; /* what the resolver said then */
+    int bad; /* the resolver's error then */
     uint32_t n;
     struct in_addr addresses[MAX_HERE];
     char host[];
 };
 
-/* Who named something that took long and came to nothing. */
+/* An origin that has named a host whose slow query failed. */
 struct resolved_origin {
     UT_hash_handle hh;
     struct in_addr address;
     int64_t until;
 };
 
-/* NOLINTBEGIN(clang-analyzer-unix.Malloc): as in log_limit.c. */
+/* NOLINTBEGIN(clang-analyzer-unix.Malloc): as in base/rate.c. */
 
 static void forget_names(struct ingest_names *known, bool unknown_only)
 {
@@ -94,7 +95,7 @@ static struct resolved_name *resolved_add(struct ingest_names *known, const char
     if (name != NULL)
         return name;
     if (HASH_COUNT(known->names) >= MAX_NAMES)
-        forget_names(known, true); /* made-up names do not displace known ones */
+        forget_names(known, true); /* unknown names must not displace known ones */
     if (HASH_COUNT(known->names) >= MAX_NAMES)
         forget_names(known, false);
     name = calloc(1, sizeof(*name) + len + 1);
@@ -105,7 +106,7 @@ static struct resolved_name *resolved_add(struct ingest_names *known, const char
     return name;
 }
 
-/* ---- before the resolver is asked --------------------------------------------------------------- */
+/* ---- cached answers ----------------------------------------------------------------------------- */
 
 bool ingest_name_known(const struct ingest_names *names, const char *host, struct in_addr origin, int64_t now,
                        struct ingest_name *out)
@@ -128,7 +129,7 @@ bool ingest_name_known(const struct ingest_names *names, const char *host, struc
     return true;
 }
 
-/* ---- what it said ------------------------------------------------------------------------------- */
+/* ---- new answers -------------------------------------------------------------------------------- */
 
 static void resolve_penalize(struct ingest_names *names, struct in_addr address, int64_t now, int64_t took)
 {
@@ -177,7 +178,7 @@ static struct ingest_name resolve_failed(struct ingest_names *names, const char 
 {
     const int64_t took = now - began;
     struct resolved_name *name = resolved_add(names, host);
-    if (error == EAI_AGAIN && took >= LONG_MS) { /* a quick one may be about this name alone */
+    if (error == EAI_AGAIN && took >= LONG_MS) { /* a quick failure may concern this name only */
         names->away = error;
         names->away_until = now + (took < MAX_AWAY ? took : MAX_AWAY);
     }

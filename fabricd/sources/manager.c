@@ -7,7 +7,7 @@ enum manager_news manager_seen(struct manager *manager, const struct probe_manag
         if (manager->missed == 0)
             manager->missed_since = now;
         if (manager->now.guid == 0)
-            manager->now.lid = saw->lid; /* where it should be */
+            manager->now.lid = saw->lid; /* the expected LID */
         manager->missed += !gone;
         return gone || !manager_is_gone(manager) ? MANAGER_AS_BEFORE : MANAGER_GONE;
     }

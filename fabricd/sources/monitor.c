@@ -1,4 +1,4 @@
-/* monitor.c - the daemon's side of the light sweep: the child's life, and what it says. */
+/* monitor.c - the daemon's side of light sweeps: the child's lifetime and its output. */
 #include "fabricd/sources/monitor.h"
 
 #include <inttypes.h>
@@ -15,10 +15,10 @@
 #include "fabricd/sources/sweep.h"
 #include "probes/registry.h"
 
-#define FIRST_PAUSE 1000 /* milliseconds until a child that ended is started again; then twice as many */
+#define FIRST_PAUSE 1000 /* milliseconds before the restart of a child; doubled each time */
 #define MAX_PAUSE   60000
-#define GOOD_POLLS  30u  /* of one child: then what was wrong is over */
-#define TO_END      2000 /* milliseconds for one that is asked to end */
+#define GOOD_POLLS  30u  /* of one child: then an earlier failure is over */
+#define TO_END      2000 /* milliseconds for a child that was asked to end */
 #define LINES_LIMIT (1u << 20)
 
 struct monitor {
@@ -26,15 +26,15 @@ struct monitor {
     const struct config *config;
     struct monitor_fns fns;
     struct child *child;
-    struct timer *timer; /* for its next start; while it runs, until it counts as hung */
-    void *bytes;         /* the inventory that the child has */
+    struct timer *timer; /* for its next start; while it runs, its timeout */
+    void *bytes;         /* the inventory of the child */
     size_t size;
-    void *next; /* and the one that another child gets when this one has ended; NULL: none */
+    void *next; /* the inventory for the next child, once this one has ended; NULL: none */
     size_t next_size;
     struct monitor_lines lines;
     struct supervisor life;
-    unsigned polls; /* of this child */
-    bool told;      /* that it cannot poll: once */
+    unsigned polls; /* light sweeps of this child */
+    bool told;      /* its failure was logged */
 };
 
 bool monitor_wanted(const struct config *config)
@@ -49,7 +49,7 @@ bool monitor_wanted(const struct config *config)
     return false;
 }
 
-/* ---- what it says --------------------------------------------------------------------------------- */
+/* ---- the child's output --------------------------------------------------------------------------- */
 
 static bool monitor_any(const struct dirty_switches *dirty)
 {
@@ -100,7 +100,7 @@ bool monitor_manager_line(const char *line, unsigned *probe, struct probe_manage
     return true;
 }
 
-/* It may take as long as a sweep, and then hangs. */
+/* Restart the child's timeout: it may take as long as a sweep. */
 static void watch_over(struct monitor *monitor)
 {
     timer_after(monitor->timer, (monitor->config->light_sweep + monitor->config->deadline) * INT64_C(1000));
@@ -125,7 +125,7 @@ static size_t on_said(const unsigned char *bytes, size_t n, void *cbdata)
             supervisor_good(&monitor->life);
             monitor->told = false;
         }
-        if (monitor->next == NULL) /* else it is about to end */
+        if (monitor->next == NULL) /* otherwise it is about to end */
             watch_over(monitor);
         struct dirty_switches *dirty = &monitor->lines.dirty;
         if (monitor_any(dirty))
@@ -135,21 +135,22 @@ static size_t on_said(const unsigned char *bytes, size_t n, void *cbdata)
     return at;
 }
 
-/* ---- its life ------------------------------------------------------------------------------------- */
+/* ---- the child's lifetime ------------------------------------------------------------------------- */
 
 static int64_t monitor_now(void)
 {
     return clock_now(CLOCK_MONOTONIC) / 1000;
 }
 
-/* It is no more: after a pause, another one. */
+/* The child has ended: start another one after a pause. */
 static void monitor_ended(struct monitor *monitor, const char *why)
 {
     const int64_t pause =
         supervisor_lost(&monitor->life, why, false, monitor_now(), clock_now(CLOCK_REALTIME));
     monitor->lines.status.monitoring = false;
     if (!monitor->told)
-        log_warning("%s: changes are seen at sweeps only, until it looks again", monitor->life.why);
+        log_warning("%s: changes are noticed at sweeps only, until light sweeps run again",
+                    monitor->life.why);
     monitor->told = true;
     timer_after(monitor->timer, pause);
 }
@@ -173,7 +174,7 @@ static void monitor_on_child_ended(struct child_result *result, void *cbdata)
     monitor_ended(monitor, result->code == PMIXFAB_OK ? "light sweep: its process ended" : result->err.text);
 }
 
-/* With the inventory that came last. */
+/* Start a child with the latest inventory. */
 static void monitor_start_child(struct monitor *monitor)
 {
     if (monitor->next != NULL) {
@@ -224,7 +225,7 @@ static void monitor_on_timeout(void *arg)
     if (monitor->next != NULL)
         monitor_start_child(monitor);
     else
-        monitor_ended(monitor, "light sweep: it hangs, and was killed");
+        monitor_ended(monitor, "light sweep: timed out: killed");
 }
 
 void monitor_watch(struct monitor *monitor, void *bytes, size_t size)

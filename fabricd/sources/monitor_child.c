@@ -1,6 +1,5 @@
-/* monitor_child.c - the child that makes light sweeps: all probes that can, at one pace, and a few lines
- * about each light sweep.
- */
+/* monitor_child.c - the child that makes light sweeps: all probes that can, at one pace, with a few lines of
+ * output for each light sweep. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -18,16 +17,16 @@
 struct monitor {
     const struct probe *probe;
     struct probe_monitor *monitor;
-    unsigned index; /* of the probes of the fabric */
+    unsigned index; /* among the probes of the fabric */
 };
 
 struct light_sweeps {
-    struct sweep_parts parts; /* what each probe saw last: the monitors read it */
+    struct sweep_parts parts; /* each probe's last inventory, which the monitors read */
     struct monitor monitors[CONFIG_MAX_LIST];
     unsigned n;
 };
 
-/* The subnet manager of each probe that has asked for one. */
+/* Print the subnet manager of each probe that has queried one. */
 static void print_managers(FILE *out, const struct monitor *monitors, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -40,7 +39,7 @@ static void print_managers(FILE *out, const struct monitor *monitors, unsigned n
     }
 }
 
-/* What the light sweep found, in one write, so that the daemon wakes up once. */
+/* Write the result of a light sweep in one write, so that the daemon wakes up once. */
 static int monitor_send(const struct monitor *monitors, unsigned n, const struct dirty_switches *dirty,
                         int64_t took)
 {
@@ -79,7 +78,7 @@ int light_sweeps_look(struct light_sweeps *sweeps, struct fab_err *err)
     return rc;
 }
 
-/* Those that can monitor, each what it has seen itself. */
+/* Open the probes that can monitor, each with its own last inventory. */
 static int monitor_open_all(struct light_sweeps *sweeps, char **specs, unsigned n,
                             struct probe_config *config, struct fab_err *err)
 {
@@ -128,7 +127,7 @@ void light_sweeps_close(struct light_sweeps *sweeps)
     free(sweeps);
 }
 
-/* The daemon has another inventory: end in order, so that what was opened is closed. */
+/* The daemon has another inventory: end in order, so that opened devices are closed. */
 static volatile sig_atomic_t stop;
 
 static void on_term(int signo)
@@ -137,7 +136,7 @@ static void on_term(int signo)
     stop = 1;
 }
 
-/* At times that are `pace` microseconds apart; one that was missed is left out. */
+/* Wait for the next multiple of `pace` microseconds; skip missed ones. */
 static void monitor_wait(int64_t *next, int64_t pace)
 {
     const int64_t now = clock_now(CLOCK_MONOTONIC);

@@ -1,4 +1,4 @@
-/* port_counters.c - the daemon's side of reading counters, and what the two tell each other. */
+/* port_counters.c - the daemon's side of reading counters, and the protocol between the two. */
 #include "fabricd/sources/port_counters.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ struct counters {
 };
 
 struct counters_head {
-    uint64_t n, parts; /* how many ports; how many bytes */
+    uint64_t n, parts; /* number of ports; number of bytes */
 };
 
 int counters_order_encode(const struct probe_reading *list, uint32_t n, const void *parts, size_t size,
@@ -47,7 +47,7 @@ int counters_order_decode(const void *bytes, size_t size, struct probe_reading *
     const size_t ports = head.n * sizeof(**list);
     if (head.n == 0 || head.n > COUNTERS_MAX || size - sizeof(head) < ports ||
         size - sizeof(head) - ports != head.parts)
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "the order is not as long as it says");
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "the order does not have the length in its head");
     *list = malloc(ports);
     if (*list == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");

@@ -10,8 +10,8 @@
 #include "fabricd/base/timer.h"
 #include "topo/model/report.h"
 
-#define QUIET_MS 5 /* after a change of one host that is known */
-#define PATIENCE 3 /* times the quiet: then it is time, quiet or not */
+#define QUIET_MS 5 /* after a change of one known host */
+#define PATIENCE 3 /* times the quiet time: publish even without quiet */
 
 struct report_debounce {
     const struct config *config;
@@ -19,7 +19,7 @@ struct report_debounce {
     void (*fn)(void *cbdata);
     void *cbdata;
     struct debounce when;
-    bool burst;                 /* several hosts changed, or a new one came */
+    bool burst;                 /* several hosts changed, or a new one */
     char who[FAB_HOST_MAX + 1]; /* the host that changed last */
 };
 
@@ -53,7 +53,7 @@ void report_debounce_changed(struct report_debounce *debounce, const char *host,
     debounce_changed(&debounce->when, now);
     int64_t wait = debounce_when(&debounce->when) - now;
     if (wait <= 0) {
-        /* It may be about to run: adding it again would put that off, delivery by delivery. */
+        /* Do not restart a running timer: each delivery would delay it further. */
         if (timer_pending(debounce->timer))
             return;
         wait = 0;

@@ -11,7 +11,7 @@ struct sweep {
     struct child *child;
     sweep_done_fn done;
     void *cbdata;
-    void *input; /* what the child is told */
+    void *input; /* for the child */
 };
 
 void sweep_cancel(struct sweep *sweep)
@@ -26,7 +26,7 @@ void sweep_cancel(struct sweep *sweep)
 void sweep_leave(struct sweep *sweep)
 {
     if (sweep != NULL)
-        child_leave(sweep->child, false); /* the libraries below it would not hear of a signal */
+        child_leave(sweep->child, false); /* without a signal, which would kill it before it closes devices */
 }
 
 static void sweep_on_child(struct child_result *child, void *arg)
@@ -60,7 +60,7 @@ unsigned sweep_probes(const struct config *config, char **argv)
     unsigned n = 0;
     for (unsigned i = 0; i < config->probes.n; i++) {
         const struct probe *probe = probe_find(config->probes.items[i], NULL);
-        if (probe == NULL || !probe_is_local(probe)) /* an unknown one is the child's to refuse */
+        if (probe == NULL || !probe_is_local(probe)) /* an unknown probe is rejected by the child */
             argv[n++] = config->probes.items[i];
     }
     return n;

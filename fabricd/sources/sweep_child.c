@@ -1,4 +1,4 @@
-/* sweep_child.c - the sweeping child: run each probe, join what they saw, write it to the pipe. */
+/* sweep_child.c - the sweeping child: run each probe, join the results, write them to the pipe. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 static const struct probe_sink sink = {.note = child_note};
 
-/* All that one probe sees. */
+/* Sweep everything with one probe. */
 static int run_one(const char *spec, struct probe_config *config, struct fab_inventory *inv,
                    struct fab_err *err)
 {
@@ -34,7 +34,7 @@ static bool is_in(const struct fab_inventory *inv, uint64_t guid)
     return fab_inventory_find(inv, guid) != FAB_NONE;
 }
 
-/* Is everything known of what was dirty? */
+/* Return whether the last sweep has all dirty switches. */
 static int check_known(const struct sweep_parts *parts, const struct dirty_switches *dirty,
                        struct fab_err *err)
 {
@@ -51,8 +51,8 @@ static int check_known(const struct sweep_parts *parts, const struct dirty_switc
     return PMIXFAB_OK;
 }
 
-/* One probe reads anew what was dirty in its part of what was seen last; all: everything is that. The
- * answer says where it read more than what was dirty. */
+/* Sweep the dirty switches of one probe's part of the last sweep; all: everything is dirty. The answer notes
+ * if the probe swept more than that. */
 static int switches_one(const char *spec, struct probe_config *config, const struct dirty_switches *dirty,
                         bool all, struct fab_inventory *part, struct sweep_answer *answer,
                         struct fab_err *err)
@@ -63,7 +63,7 @@ static int switches_one(const char *spec, struct probe_config *config, const str
     for (uint32_t i = 0; i < dirty->n && rc == PMIXFAB_OK; i++)
         if (is_in(part, dirty->guids[i]))
             rc = dirty_switches_add(&own, dirty->guids[i], err);
-    if (rc == PMIXFAB_OK && own.n == 0 && !all) /* what others noticed is none of its business */
+    if (rc == PMIXFAB_OK && own.n == 0 && !all) /* no dirty switch belongs to this probe */
         return PMIXFAB_OK;
     const struct probe *probe = probe_find(spec, &config->arg);
     fab_inventory_init(&next);
@@ -71,7 +71,7 @@ static int switches_one(const char *spec, struct probe_config *config, const str
         rc = fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "%s: everything may have changed", spec);
     else if (rc == PMIXFAB_OK)
         rc = probe == NULL || probe->sweep_switches == NULL
-                 ? fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "%s cannot look at a part", spec)
+                 ? fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "%s cannot sweep a part", spec)
                  : probe->sweep_switches(config, &sink, part, &own, &next, err);
     dirty_switches_free(&own);
     if (rc != PMIXFAB_OK) {
@@ -98,7 +98,7 @@ static int switches_all(char **specs, struct probe_config *config, const struct 
     return rc;
 }
 
-/* What the daemon orders: what changed, or everything where that is not enough. */
+/* Run the daemon's order: the dirty switches, or everything if that is not sufficient. */
 static int sweep_run_probes(char **specs, unsigned n, struct probe_config *config, struct sweep_parts *parts,
                             struct sweep_answer *answer, struct fab_err *err)
 {
@@ -131,7 +131,7 @@ static int sweep_run_probes(char **specs, unsigned n, struct probe_config *confi
     return rc;
 }
 
-/* One inventory of what all have seen. */
+/* Merge the results of all probes into one inventory. */
 static int sweep_merge_probes(const struct sweep_parts *parts, struct fab_inventory *all, struct fab_err *err)
 {
     int rc = PMIXFAB_OK;

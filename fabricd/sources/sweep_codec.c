@@ -1,8 +1,8 @@
 /*
- * sweep_codec.c - what the daemon and its sweeping child tell each other.
+ * sweep_codec.c - the protocol between the daemon and its sweeping child.
  *
- * A process tells its own child: numbers are as this machine has them. What a child says is checked all the
- * same, because a library below it may have written where it should not.
+ * Both run on the same machine, so numbers are in its byte order. The child's output is checked nevertheless,
+ * because a library in it may have overwritten memory.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "fabricd/sources/sweep.h"
 #include "topo/model/inventory_wire.h"
 
-/* ---- what each probe saw -------------------------------------------------------------------------- */
+/* ---- the probes' results -------------------------------------------------------------------------- */
 
 void sweep_parts_destroy(struct sweep_parts *parts)
 {
@@ -28,8 +28,9 @@ int sweep_parts_decode(const void *bytes, size_t size, struct sweep_parts *parts
         const uint64_t total = size < FAB_WIRE_HEAD ? 0 : fab_wire_total(at);
         int rc = PMIXFAB_OK;
         if (parts->n == CONFIG_MAX_LIST || total > size)
-            rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, "what the probes saw is not as long as it says");
-        else /* what is no inventory is not believed here */
+            rc = fab_fail(err, PMIXFAB_ERR_CORRUPT,
+                          "the probes' results do not have the length in their head");
+        else /* an invalid inventory is not used here */
             rc = fab_wire_decode(at, total == 0 ? size : (size_t)total, &parts->inv[parts->n], err);
         if (rc != PMIXFAB_OK) {
             sweep_parts_destroy(parts);
@@ -80,7 +81,7 @@ int sweep_order_decode(const void *bytes, size_t size, struct dirty_switches *di
     at += sizeof(head);
     size -= sizeof(head);
     if (head.n > size / sizeof(uint64_t) || size - head.n * sizeof(uint64_t) != head.parts)
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "the order is not as long as it says");
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "the order does not have the length in its head");
     dirty->all = head.all != 0;
     dirty->probes = head.probes;
     dirty->guids = malloc((head.n + 1) * sizeof(*dirty->guids));
@@ -93,10 +94,10 @@ int sweep_order_decode(const void *bytes, size_t size, struct dirty_switches *di
 
 /* ---- the answer ----------------------------------------------------------------------------------- */
 
-/* Before the inventory of all and the parts; where there is one part only, it is all. */
+/* Before the merged inventory and the parts; with one part only, there is no merged inventory. */
 struct answer_head {
-    uint64_t total; /* bytes, with this head */
-    uint64_t all;   /* of them the inventory of all, where there are several parts */
+    uint64_t total; /* bytes, including this head */
+    uint64_t all;   /* bytes of the merged inventory, with several parts */
     uint32_t n, whole;
     char why[sizeof(((struct fab_err *)NULL)->text)];
 };
@@ -156,8 +157,7 @@ int sweep_parts_check(const struct sweep_parts *parts, struct fab_err *err)
         return PMIXFAB_OK;
     return fab_fail(err, PMIXFAB_ERR_RANGE,
                     "the fabric has %" PRIu64
-                    " HCAs and switches, and at most %u are taken: does a probe read the "
-                    "right file?",
+                    " HCAs and switches, and at most %u are accepted: check the files that probes read",
                     n, SWEEP_NODES_MAX);
 }
 
@@ -173,7 +173,7 @@ int sweep_answer_decode(void *bytes, size_t *size, struct sweep_answer *answer, 
     if (head.total != *size || head.all > rest || head.n == 0 || head.n > CONFIG_MAX_LIST ||
         (head.n > 1) != (head.all > 0) || memchr(head.why, '\0', sizeof(head.why)) == NULL)
         return fab_fail(err, head.total > *size ? PMIXFAB_ERR_TRUNCATED : PMIXFAB_ERR_CORRUPT,
-                        "the sweep's answer is not what its beginning says");
+                        "the sweep's answer does not match its head");
     answer->whole = head.whole != 0;
     memcpy(answer->why.text, head.why, sizeof(head.why));
     int rc = fab_wire_decode(at + sizeof(head), head.n > 1 ? (size_t)head.all : rest, &answer->inv, err);

@@ -1,13 +1,12 @@
 /*
- * store.c - open and close.
+ * store.c - open and close the store.
  *
- * Durability: WAL with synchronous=FULL. Each commit is on the disk before store_publish() returns, at the
- * price of one fsync of the log a publication. synchronous=NORMAL would survive a killed process as well, but
- * not a power cut: the last generations could be gone after they were announced, and their numbers given out
- * again.
+ * Durability: WAL with synchronous=FULL. Each commit is on the disk before store_publish() returns, which
+ * costs one fsync of the log per publication. synchronous=NORMAL would survive a killed process as well, but
+ * not a power cut: the last announced generations could be lost, and their numbers used again.
  *
- * Integrity: before the open every page of what is served is walked (PRAGMA quick_check); what the pages say
- * is held against digests when it is loaded.
+ * Integrity: before the open, PRAGMA quick_check walks the pages of all served tables; the rows are compared
+ * with digests when they are loaded.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,13 +22,12 @@
 #include "fabricd/base/notify.h"
 #include "fabricd/store/store_priv.h"
 
-/* So many instructions of SQLite's machine take some milliseconds. */
+/* So many instructions of SQLite's virtual machine take some milliseconds. */
 #define STORE_PROGRESS 100000
 
 /* ---- connections ---- */
 
-/* A large store that is checked, brought up to date or made anew takes longer than a service manager waits.
- */
+/* Checking, migrating or rebuilding a large store takes longer than a service manager waits. */
 static int on_progress(void *arg)
 {
     (void)arg;
@@ -42,7 +40,7 @@ static void name_beside(const struct store *store, const char *behind, char name
     snprintf(name, PATH_MAX, "%s%s", store->path, behind);
 }
 
-/* Is there a file, with something in it? */
+/* Return whether the file exists and is not empty. */
 static bool is_there(const struct store *store, const char *behind)
 {
     char path[PATH_MAX];
@@ -56,11 +54,11 @@ static int store_connect(struct store *store, struct fab_err *err)
     static const char *const all[] = {"", "-wal", "-shm"};
     char name[PATH_MAX];
     int fd = open(store->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
-    if (fd >= 0) /* else SQLite says why it cannot be made */
+    if (fd >= 0) /* otherwise SQLite reports why it cannot be created */
         close(fd);
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         name_beside(store, all[i], name);
-        file_hide(name); /* what SQLite makes anew has the bits that the database has */
+        file_hide(name); /* files that SQLite creates get the mode of the database */
     }
     int rc = sqlite3_open_v2(
         store->path, &store->db,
@@ -69,7 +67,7 @@ static int store_connect(struct store *store, struct fab_err *err)
         return store_fail(store, rc, "opening", err);
     store_harden(store->db);
     sqlite3_busy_timeout(store->db, STORE_BUSY_MS);
-    /* Until it is certain that the store is taken: what is refused keeps its log. */
+    /* Until the store is accepted: a rejected one keeps its log. */
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     sqlite3_progress_handler(store->db, STORE_PROGRESS, on_progress, NULL);
     return PMIXFAB_OK;
@@ -82,7 +80,7 @@ static void store_disconnect(struct store *store)
     store->db = NULL;
 }
 
-/* "file:" and the path, whose characters mean nothing else there. */
+/* Return "file:" and the path, with special characters escaped. */
 static int immutable_uri(const char *path, char *uri, size_t size)
 {
     size_t n = (size_t)snprintf(uri, size, "file:");
@@ -93,12 +91,12 @@ static int immutable_uri(const char *path, char *uri, size_t size)
 }
 
 /*
- * A connection that reads what is there, and changes nothing in the file or beside it, also on a disk that is
- * full or read-only. The caller has the store's lock, or it cannot be taken.
+ * Connect for reading, without any change to the file or beside it, also on a full or read-only disk. The
+ * caller holds the store's lock, or it cannot be locked.
  *
- * A log is read with its index in memory: without locks, which somebody else's would need; the store's own
- * lock is held. Without a log the file is all there is. A transaction of before there was a log has to be
- * taken back first.
+ * A log is read with its index in memory, without locks: SQLite would need them against other processes, but
+ * the store's own lock is held. Without a log the file is complete. An unfinished transaction from before the
+ * WAL mode has to be rolled back first.
  */
 static int store_connect_reading(struct store *store, struct fab_err *err)
 {
@@ -124,10 +122,10 @@ static int store_connect_reading(struct store *store, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-/* ---- can it be opened? ---- */
+/* ---- checks before the open ---- */
 
-/* A power cut while the first page of a new store was written. SQLite takes the page back: its journal is
- * there. */
+/* Return whether a power cut has interrupted the first page of a new store. SQLite rolls it back: its journal
+ * is there. */
 static bool is_cut_off(const struct store *store, const char head[512])
 {
     static const char nothing[512];
@@ -135,9 +133,9 @@ static bool is_cut_off(const struct store *store, const char head[512])
 }
 
 /*
- * A file that is there must be a database, or empty. Asked before SQLite is, which would take one of less
- * than its smallest page for empty, and overwrite it; and which leaves read-only files of its own beside one
- * that cannot be written.
+ * Check that an existing file is a database, or empty. This must come before SQLite's own check: SQLite takes
+ * a file shorter than its smallest page for empty and overwrites it, and leaves read-only files beside a
+ * database that cannot be written.
  */
 static int check_file(const struct store *store, struct fab_err *err)
 {
@@ -161,7 +159,7 @@ static int check_file(const struct store *store, struct fab_err *err)
     return rc;
 }
 
-/* The first complaint of one check, or success. */
+/* Return the first error of a check, or success. */
 static int run_check(struct store *store, const char *check, struct fab_err *err)
 {
     char said[160];
@@ -174,9 +172,9 @@ static int run_check(struct store *store, const char *check, struct fab_err *err
 }
 
 /*
- * Walk all pages. The history, generations too, grows and is not served, so a store that has become large is
- * walked without it: a broken page in there is found by whoever reads it. A database that is going to be
- * migrated is walked wholly.
+ * Walk all pages. The history grows and is not served, and so do the generations. So a large store is walked
+ * without them: a broken page there is found by its readers. A database before its migration is walked
+ * completely.
  */
 static int check_pages(struct store *store, bool current, struct fab_err *err)
 {
@@ -200,7 +198,7 @@ static int store_take_report(const struct store_report *report, void *cbdata)
     return 0;
 }
 
-/* What is loaded at a start: its digests. */
+/* Check the digests of the rows that are loaded at a start. */
 static int check_rows(struct store *store, struct fab_err *err)
 {
     struct store_plane *planes = NULL;
@@ -216,9 +214,9 @@ static int check_rows(struct store *store, struct fab_err *err)
 }
 
 /*
- * Refuse what store_open() refuses; *version is the schema's, 0: there is no store yet. Asked of a connection
- * that changes nothing: opening a database makes files for its log anew, and closing it folds the log into
- * it, which is not to happen to one that is refused.
+ * Reject a store that store_open() must reject; *version is the schema's, 0: there is no store yet. This uses
+ * a connection that changes nothing: opening a database recreates the files of its log, and closing it folds
+ * the log into it, which must not happen to a rejected one.
  */
 static int store_examine(struct store *store, const char *const *steps, int *version, struct fab_err *err)
 {
@@ -229,7 +227,7 @@ static int store_examine(struct store *store, const char *const *steps, int *ver
     if (rc == PMIXFAB_OK && *version > 0)
         rc = store_check_schema(store, steps, *version, false, err)
                  ?: check_pages(store, steps[*version] == NULL, err);
-    /* Without a log it can wait until it is loaded, since nothing is changed. */
+    /* Without a log this check can wait until the data is loaded, since nothing is changed. */
     if (rc == PMIXFAB_OK && *version > 0 && steps[*version] == NULL && is_there(store, "-wal"))
         rc = check_rows(store, err);
     store_disconnect(store);
@@ -241,15 +239,15 @@ static int store_examine(struct store *store, const char *const *steps, int *ver
 static int store_configure(struct store *store, bool fresh, struct fab_err *err)
 {
     char mode[16];
-    if (sqlite3_db_readonly(store->db, "main") != 0) /* BEGIN EXCLUSIVE would not say so */
+    if (sqlite3_db_readonly(store->db, "main") != 0) /* BEGIN EXCLUSIVE would not report it */
         return store_fail(store, SQLITE_READONLY, "opening", err);
-    /* Of one that is there this would write. */
+    /* For an existing database this would write. */
     int code =
         fresh ? sqlite3_exec(store->db, "PRAGMA auto_vacuum = INCREMENTAL", NULL, NULL, NULL) : SQLITE_OK;
     if (code == SQLITE_OK)
         code = sqlite3_exec(store->db,
                             "PRAGMA synchronous = FULL;"
-                            "PRAGMA foreign_keys = OFF;" /* until the schema is up to date */
+                            "PRAGMA foreign_keys = OFF;" /* until the schema is migrated */
                             "PRAGMA trusted_schema = OFF;"
                             "PRAGMA cell_size_check = ON;"
                             "PRAGMA temp_store = MEMORY;"
@@ -269,8 +267,8 @@ static int store_configure(struct store *store, bool fresh, struct fab_err *err)
     return rc;
 }
 
-/* A database of an older fabricd keeps the pages that become free. A large one stays so: making it anew would
- * delay the start. */
+/* Rebuild a database of an older fabricd, which cannot return free pages to the file system. A large one
+ * stays as it is, since rebuilding it would delay the start. */
 static int make_shrinkable(struct store *store, struct fab_err *err)
 {
     struct store_pages pages;
@@ -278,13 +276,13 @@ static int make_shrinkable(struct store *store, struct fab_err *err)
     if (rc != PMIXFAB_OK || pages.shrinks || pages.pages * pages.page_size > STORE_VACUUM_MAX)
         return rc;
     int code = sqlite3_exec(store->db, "PRAGMA auto_vacuum = INCREMENTAL; VACUUM", NULL, NULL, NULL);
-    /* Without room for that it is as good as before. */
+    /* Without disk space for the rebuild the database stays usable. */
     if (code != SQLITE_OK && (code & 0xff) != SQLITE_FULL && (code & 0xff) != SQLITE_IOERR)
-        return store_fail(store, code, "making it anew", err);
+        return store_fail(store, code, "rebuilding it", err);
     return PMIXFAB_OK;
 }
 
-/* Under the name of a restore's copy until it is whole: whoever opens the store next removes half a one. */
+/* Copy under the name of a restore's copy until it is complete: the next open removes an incomplete one. */
 static int keep_schema(const struct store *store, const char *const *steps, int version, char kept[PATH_MAX],
                        struct fab_err *err)
 {
@@ -303,12 +301,12 @@ static int keep_schema(const struct store *store, const char *const *steps, int 
         return fab_fail(err, PMIXFAB_ERR_IO, "store %s: cannot be kept as %s: %s", store->path, kept,
                         strerror(why));
     }
-    log_info("store %s: its schema goes from %d to %d; as it was it is kept as %s", store->path, version,
-             store_count_steps(steps), kept);
+    log_info("store %s: its schema is migrated from %d to %d; the old store is kept as %s", store->path,
+             version, store_count_steps(steps), kept);
     return PMIXFAB_OK;
 }
 
-/* keep: what there was, beside it. */
+/* keep: keep the old store beside the new one. */
 static int upgrade(struct store *store, const char *const *steps, int version, bool keep, struct fab_err *err)
 {
     char kept[PATH_MAX];
@@ -323,8 +321,8 @@ static int upgrade(struct store *store, const char *const *steps, int version, b
 }
 
 /*
- * Nothing is written before it is certain that the database is ours, whole and not newer. The lock comes
- * first: closing the descriptor in check_file() would drop the locks of SQLite if this process had it open
+ * Nothing is written before the database is known to be ours, intact and not newer. The lock comes first:
+ * closing the descriptor in check_file() would drop SQLite's locks if this process had the database open
  * already.
  */
 static int open_steps(struct store *store, const char *const *steps, bool keep, struct fab_err *err)
@@ -353,7 +351,7 @@ static int open_steps(struct store *store, const char *const *steps, bool keep, 
     return PMIXFAB_OK;
 }
 
-/* In the place of a store that is not there, or cannot be read yet: an empty one, which nobody writes to. */
+/* Open an empty store that is never written, in place of one that does not exist or cannot be read yet. */
 static int open_nothing(struct store *store, struct fab_err *err)
 {
     int code = sqlite3_open_v2(":memory:", &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
@@ -371,7 +369,7 @@ static int open_reading(struct store *store, struct fab_err *err)
     int rc = store_lock(store, &why);
     if (rc == PMIXFAB_ERR_BUSY)
         return fab_fail(err, rc, "%s", why.text);
-    /* Without a lock: on a disk that nobody can write to. */
+    /* Without a lock, since the disk cannot be written. */
     rc = store_examine(store, schema_sql, &version, err);
     if (rc != PMIXFAB_OK)
         return rc;
@@ -379,7 +377,7 @@ static int open_reading(struct store *store, struct fab_err *err)
                                                     : open_nothing(store, err);
 }
 
-/* why: it is only read, for that; 0: it is not. */
+/* why: the store is only read, for this reason; 0: it is writable. */
 static int open_path(const char *path, const char *const *steps, bool keep, int why, struct store **out,
                      struct fab_err *err)
 {
@@ -387,7 +385,7 @@ static int open_path(const char *path, const char *const *steps, bool keep, int 
     if (path == NULL || path[0] == '\0')
         return fab_fail(err, PMIXFAB_ERR_INVAL, "store: no path given; set --store");
     struct store *store = calloc(1, sizeof *store);
-    char *real = realpath(path, NULL); /* a lock and a log belong to a file, not to one of its names */
+    char *real = realpath(path, NULL); /* lock and log belong to the file, not to one of its names */
     if (real == NULL)
         real = strdup(path);
     if (store == NULL || real == NULL) {
@@ -429,7 +427,7 @@ void store_close(struct store *store)
     if (store == NULL)
         return;
     if (store->log.known)
-        store_checkpoint(store, NULL); /* SQLite does it where nobody else has it open */
+        store_checkpoint(store, NULL); /* SQLite does it if no other process has the database open */
     store_disconnect(store);
     store_unlock(store);
     free(store->path);

@@ -1,11 +1,11 @@
 /*
- * store.h - the only owner of durable state: one SQLite database (WAL, foreign keys, one writer). Here it is
- * a file: opened, copied, restored. What it holds: store_tables.h.
+ * store.h - the owner of all durable state: one SQLite database (WAL, foreign keys, one writer). This header
+ * treats it as a file: open, copy, restore. See store_tables.h for its contents.
  *
- * Whatever moment the process dies at, the next store_open() finds the last committed generation whole; what
- * store_publish() has confirmed survives a power cut.
+ * At whatever moment the process dies, the next store_open() finds the last committed generation complete.
+ * Data that store_publish() has confirmed survives a power cut.
  *
- * One thread at a time, but for copies, which have connections of their own.
+ * One thread at a time, except copies, which have connections of their own.
  */
 #ifndef FABRICD_STORE_STORE_H
 #define FABRICD_STORE_STORE_H
@@ -19,105 +19,107 @@
 struct store;
 
 /*
- * Open, create where absent, take the lock, migrate. Errors, each with one clear line in err:
- * PMIXFAB_ERR_BUSY (another fabricd has this store: its pid; or another process has it locked), _NEWER
+ * Open the store: create it if absent, lock it, migrate it. Errors, each with one line in err:
+ * PMIXFAB_ERR_BUSY (another fabricd has this store: its pid; or another process has locked it), _NEWER
  * (written by a newer fabricd), _FOREIGN (another program's database), _CORRUPT (not a database, or its
- * integrity is broken), _IO (path, full disk, permission). What is refused stays as it is. The lock is
- * flock() on "PATH.lock", held until close. Migration: one exclusive transaction for all steps, version
- * checked again inside (PRAGMA user_version).
+ * integrity is broken), _IO (path, full disk, permission). A rejected store is not changed. The lock is
+ * flock() on "PATH.lock", held until close. Migration: one exclusive transaction for all steps; the version
+ * is checked again inside (PRAGMA user_version).
  */
 int store_open(const char *path, struct store **out, struct fab_err *err);
 void store_close(struct store *store); /* NULL allowed */
 
 /*
- * Of a store that store_open() cannot open since store_no_room(), which is `why`: what it holds, read without
- * a change to it; an empty store where it is not there, or of an older schema. Nothing can be written:
- * store_writable().
+ * Open a store for reading only, because store_no_room() has returned `why`. The store is not changed; if it
+ * does not exist or has an older schema, an empty one is opened. See store_writable().
  */
 int store_open_reading(const char *path, int why, struct store **out, struct fab_err *err);
 
-/* Is the disk full (ENOSPC, EDQUOT) or read-only (EROFS)? 0: there is room. opened: the store could be
- * opened, so a little is enough. */
+/* Return whether the disk is full (ENOSPC, EDQUOT) or read-only (EROFS); 0: there is room. opened: the store
+ * could be opened, so little room is sufficient. */
 int store_no_room(const char *path, bool opened);
 
-/* PMIXFAB_ERR_IO, and why, where it is only read. */
+/* Return PMIXFAB_ERR_IO with the reason if the store is open for reading only. */
 int store_writable(const struct store *store, struct fab_err *err);
 
 /*
- * Fold the log into the file, so that a log that is lost has nothing in it. PMIXFAB_ERR_BUSY: somebody reads;
- * it is done as far as can be. _IO: also where the log was removed or cut meanwhile; what can be saved is.
- * store_close() does it.
+ * Fold the log into the file, so that the loss of the log loses no data. PMIXFAB_ERR_BUSY: another process
+ * reads; the log is folded as far as possible. _IO: also if the log was removed or truncated; as much as
+ * possible is saved. store_close() does it, too.
  */
 int store_checkpoint(struct store *store, struct fab_err *err);
-/* fn is called after each commit, until it is replaced; NULL: nobody is. */
+/* Set the function to call after each commit; NULL: none. */
 void store_on_commit(struct store *store, void (*fn)(void *cbdata), void *cbdata);
 
-/* What was kept of older schemas before this time (microseconds since 1970) goes. */
+/* Remove stores of older schemas that were kept before this time (microseconds since 1970). */
 void store_forget_kept(const struct store *store, int64_t before);
 
 /*
- * What stands beside the database (in its lock's file), and outlives a log or a file that is lost: the newest
- * generation that was committed, and that of the newest backup. Not brought to the disk each time: after a
- * power cut it may tell of an older one. 0: it tells of none.
+ * Marks beside the database (in its lock file), which survive the loss of the log or the database: the newest
+ * committed generation, and that of the newest backup. They are not synced each time: after a power cut they
+ * may be older. 0: none.
  */
 struct store_marks {
     uint64_t newest, backup;
-    char file[512]; /* of the backup; a longer path is cut */
+    char file[512]; /* of the backup; a long path is truncated */
 };
 void store_marks(const struct store *store, struct store_marks *out);
 void store_mark_backup(struct store *store, uint64_t generation, const char *file);
 
-/* ---- copies as one file: a backup while the store is in use, and a restore ---- */
+/* ---- copies as one file: a backup of a store in use, and a restore ---- */
 
 struct store_copy {
     const char *from;
-    int fd; /* not 0: an open descriptor of `from`, which nobody writes, and which is told, not opened */
-    const char *to;            /* must not be there; gone again where the copy fails */
-    const char *const *schema; /* that it may have, as schema_sql; NULL: that one */
-    /* Called now and then, bytes of all; false: give up (PMIXFAB_ERR_TIMEOUT). May be NULL. */
+    /* not 0: an open descriptor of `from`, which no process writes; `from` is then only a name for messages
+     */
+    int fd;
+    const char *to;            /* must not exist; removed if the copy fails */
+    const char *const *schema; /* the schema that it may have, like schema_sql; NULL: schema_sql */
+    /* Called repeatedly with the bytes done of all; false: cancel (PMIXFAB_ERR_TIMEOUT). May be NULL. */
     bool (*progress)(const char *doing, uint64_t bytes, uint64_t all, void *cbdata);
     void *cbdata;
 };
 
 /*
- * Copy what is committed at the beginning, however much is written meanwhile; check all of the copy (PRAGMA
- * quick_check); bring it to the disk. Its mode is 0600, and it needs no file beside it. PMIXFAB_ERR_IO,
+ * Copy the state that is committed at the beginning, whatever is written meanwhile; check the whole copy
+ * (PRAGMA quick_check), and sync it. Its mode is 0600, and it needs no file beside it. PMIXFAB_ERR_IO,
  * _CORRUPT, _FOREIGN, _NEWER.
  */
 int store_copy(const struct store_copy *order, uint64_t *bytes, struct fab_err *err);
 
 struct store_history_checked {
     uint64_t checked; /* generations */
-    uint64_t without; /* the first ones, of a fabricd without digests, which cannot be checked */
+    uint64_t without; /* first generations without digests, from an older fabricd, which cannot be checked */
 };
-/* Is the history of a store that is in use as it was published, to the newest generation? As it is at the
- * beginning. PMIXFAB_ERR_CORRUPT: err names the first generation that is not as it was. progress is called
- * now and then; false gives up (_TIMEOUT). */
+/* Compare the history of a store in use with its digests, up to the newest generation at the beginning.
+ * PMIXFAB_ERR_CORRUPT: err names the first generation that differs. progress is called repeatedly; false
+ * cancels (_TIMEOUT). */
 int store_verify(const char *path, uint64_t newest, bool (*progress)(uint64_t done, void *cbdata),
                  void *cbdata, struct store_history_checked *out, struct fab_err *err);
 
-/* Does a file begin like a store of fabricd's? Not for one that this process has open: that would lose
- * SQLite's locks. */
+/* Return whether a file begins like a store of fabricd. Not for a file that this process has open: SQLite
+ * would lose its locks. */
 bool store_is_one(const char *path);
-/* ... or like a copy of one that was never finished? */
+/* ... or like an unfinished copy of one. */
 bool store_is_unfinished(const char *path);
 
 /*
- * May what the descriptor leads to be restored: is it like a store of fabricd's, and not this one? It is left
- * open: where it is this store, closing it would lose SQLite's locks (PMIXFAB_ERR_CONFLICT). _FOREIGN.
+ * Check that the descriptor's file may be restored: it begins like a store of fabricd, and is not this store.
+ * The descriptor stays open: if it is this store, closing it would drop SQLite's locks
+ * (PMIXFAB_ERR_CONFLICT). _FOREIGN.
  */
 int store_restorable(const char *path, const char *backup, int fd, struct fab_err *err);
 
 /*
  * Put a copy of the backup, open as fd, in place of the store, which is kept as PATH.before-restore (or
- * .before-restore.2, ...): `kept` is its name, empty where there was none. The store's mode stays. The next
- * generation will be above all that were given out, see store_restore.c. A lock is held meanwhile:
- * PMIXFAB_ERR_BUSY where another fabricd has the store. PMIXFAB_ERR_NEWER, _FOREIGN, _CORRUPT, _IO: the store
- * is as before.
+ * .before-restore.2, ...): `kept` is that name, empty if there was no store. The store's mode stays. The next
+ * generation will be above all that were published, see store_restore.c. A lock is held meanwhile:
+ * PMIXFAB_ERR_BUSY if another fabricd has the store. PMIXFAB_ERR_NEWER, _FOREIGN, _CORRUPT, _IO: the store is
+ * unchanged.
  */
 int store_restore(const char *path, const char *backup, int fd, char *kept, size_t size, struct fab_err *err);
 
-/* The same with the copy that store_copy() has made at store_copy_name() while the store was in use. */
+/* The same with the copy that store_copy() has made as store_copy_name() while the store was in use. */
 int store_restore_copied(const char *path, char *kept, size_t size, struct fab_err *err);
 void store_copy_name(char *copy, size_t size, const char *path);
 

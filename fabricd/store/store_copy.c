@@ -1,6 +1,6 @@
 /*
- * store_copy.c - a copy of a store as one file, by SQLite's backup of one that is in use, or of bytes that
- * nobody writes; files that may be such copies; and what a restore that was killed has left of its copy.
+ * store_copy.c - copy a store to one file, by SQLite's backup for a store in use, or by bytes for a file that
+ * no process writes; recognise such copies; and remove the copy of a restore that was killed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,8 +15,8 @@
 #include "fabricd/base/log.h"
 #include "fabricd/store/store_priv.h"
 
-#define STEP_PAGES  256 /* 1 MiB between two checks whether to give up */
-#define SYNC_EACH   16  /* steps: what is written at once at the end delays the commits of others */
+#define STEP_PAGES  256 /* 1 MiB between two checks for cancellation */
+#define SYNC_EACH   16  /* steps between syncs: one large sync at the end would delay commits of the store */
 #define PATIENCE_MS 10
 
 #define BROKEN_BACKUP "%s: cannot be restored: it is broken (%s): take another backup"
@@ -33,7 +33,7 @@ static int copy_fail(const struct copying *copying, sqlite3 *db, const char *pat
                      struct fab_err *err)
 {
     if (copying->stopped)
-        return fab_fail(err, PMIXFAB_ERR_TIMEOUT, "%s: given up", copying->order->to);
+        return fab_fail(err, PMIXFAB_ERR_TIMEOUT, "%s: cancelled", copying->order->to);
     if (copying->order->fd > 0 && ((rc & 0xff) == SQLITE_CORRUPT || (rc & 0xff) == SQLITE_NOTADB))
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, BROKEN_BACKUP, copying->order->from, sqlite3_errmsg(db));
     struct store named = {.db = db, .path = (char *)path};
@@ -55,7 +55,7 @@ static int open_source(struct copying *copying, struct fab_err *err)
     if (rc == SQLITE_OK) {
         store_harden(copying->from);
         sqlite3_busy_timeout(copying->from, STORE_BUSY_MS);
-        /* From here on what others commit is not seen, and does not make the copy begin anew. */
+        /* Read in one transaction, so that later commits do not restart the copy. */
         rc = sqlite3_exec(copying->from, "BEGIN; SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
     }
     return rc == SQLITE_OK ? PMIXFAB_OK : copy_fail(copying, copying->from, path, "opening", rc, err);
@@ -65,15 +65,15 @@ static int open_copy(struct copying *copying, struct fab_err *err)
 {
     const struct store_copy *order = copying->order;
     int rc = sqlite3_open_v2(order->to, &copying->to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE, NULL);
-    if (rc == SQLITE_OK) /* what is half a copy is thrown away: nothing has to be taken back */
+    if (rc == SQLITE_OK) /* an incomplete copy is removed, so it needs no rollback */
         rc = sqlite3_exec(copying->to, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF", NULL, NULL,
                           NULL);
-    store_harden(copying->to); /* which forbids the first of these */
+    store_harden(copying->to); /* would forbid the first of these pragmas */
     const char *bytes_of = order->fd > 0 ? order->from : order->to;
     return rc == SQLITE_OK ? PMIXFAB_OK : copy_fail(copying, copying->to, bytes_of, "opening", rc, err);
 }
 
-/* What the descriptor leads to, which may be a file that this process cannot open. */
+/* Copy the descriptor's file, which this process may not be able to open by name. */
 static int copy_bytes(struct copying *copying, struct fab_err *err)
 {
     const struct store_copy *order = copying->order;
@@ -112,7 +112,7 @@ static int copy_pages(struct copying *copying, struct fab_err *err)
                              : copy_fail(copying, copying->to, copying->order->to, "copying", rc, err);
 }
 
-/* The source's log is none of this one file's. */
+/* Make the copy independent of a log: it is one file. */
 static int leave_log(const struct copying *copying, struct fab_err *err)
 {
     int rc = sqlite3_exec(copying->to, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
@@ -139,7 +139,7 @@ static int check_copied_pages(struct copying *copying, struct fab_err *err)
     if (said == NULL)
         rc = copy_fail(copying, copying->to, order->from, "checking the copy", code, err);
     else if (strcmp(said, "ok") != 0 && order->fd > 0)
-        rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, BROKEN_BACKUP, order->from, "its pages do not fit together");
+        rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, BROKEN_BACKUP, order->from, "its pages are inconsistent");
     else if (strcmp(said, "ok") != 0)
         rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, "store %s: its integrity is broken (%.*s)", order->from,
                       (int)strcspn(said, "\n"), said);
@@ -147,7 +147,7 @@ static int check_copied_pages(struct copying *copying, struct fab_err *err)
     return rc;
 }
 
-/* Is it a store, one that this fabricd can read, and whole? */
+/* Check that the copy is a store that this fabricd can read, and intact. */
 static int check_copy(struct copying *copying, struct fab_err *err)
 {
     const struct store_copy *order = copying->order;
@@ -156,7 +156,7 @@ static int check_copy(struct copying *copying, struct fab_err *err)
     int version = 0;
     int rc = store_identify(&store, schema, &version, err);
     if (rc == PMIXFAB_OK && version == 0)
-        rc = fab_fail(err, PMIXFAB_ERR_FOREIGN, "%s: there is no store of fabricd's in it", order->from);
+        rc = fab_fail(err, PMIXFAB_ERR_FOREIGN, "%s: it is not a store of fabricd", order->from);
     rc = rc ?: store_check_schema(&store, schema, version, order->fd > 0, err);
     store_forget_statements(&store);
     return rc ?: check_copied_pages(copying, err);
@@ -170,10 +170,10 @@ int store_copy(const struct store_copy *order, uint64_t *bytes, struct fab_err *
     *bytes = 0;
     if (rc != PMIXFAB_OK)
         goto close_source;
-    /* The new file is there before SQLite is asked, so that nobody else could read it for a moment. */
+    /* Create the file before SQLite does, so that it is never readable for others. */
     copying.fd = open(order->to, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (copying.fd < 0) {
-        rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be made: %s", order->to, strerror(errno));
+        rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be created: %s", order->to, strerror(errno));
         goto close_source;
     }
     rc = (bytewise ? copy_bytes(&copying, err) : PMIXFAB_OK)
@@ -181,12 +181,12 @@ int store_copy(const struct store_copy *order, uint64_t *bytes, struct fab_err *
              ?: (bytewise ? PMIXFAB_OK : copy_pages(&copying, err))
              ?: leave_log(&copying, err);
 close_source:
-    sqlite3_close(copying.from); /* the log of the source can be used again */
+    sqlite3_close(copying.from); /* releases the source's log */
     rc = rc ?: check_copy(&copying, err);
     sqlite3_close(copying.to);
     if (rc == PMIXFAB_OK && fsync(copying.fd) != 0)
-        rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be brought to the disk: %s", order->to,
-                      strerror(errno));
+        rc =
+            fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be synced to the disk: %s", order->to, strerror(errno));
     if (copying.fd >= 0)
         close(copying.fd);
     if (copying.fd >= 0 && rc != PMIXFAB_OK)
@@ -195,9 +195,9 @@ close_source:
     return rc;
 }
 
-/* ---- files that may be a store ---- */
+/* ---- recognising stores ---- */
 
-/* What a file begins with, and zeros where it is shorter. */
+/* Read the beginning of a file; zeros beyond its end. */
 static bool copy_read_header(const char *path, unsigned char head[100])
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -229,14 +229,14 @@ int store_restorable(const char *path, const char *backup, int fd, struct fab_er
         st.st_dev == store.st_dev)
         return fab_fail(err, PMIXFAB_ERR_CONFLICT, "%s: cannot be restored: it is the store itself", backup);
     if (!S_ISREG(st.st_mode) || pread(fd, head, sizeof(head), 0) != sizeof(head) || !is_header(head))
-        return fab_fail(err, PMIXFAB_ERR_FOREIGN, "%s: cannot be restored: it is no store of fabricd's",
+        return fab_fail(err, PMIXFAB_ERR_FOREIGN, "%s: cannot be restored: it is not a store of fabricd",
                         backup);
     return PMIXFAB_OK;
 }
 
 bool store_is_unfinished(const char *path)
 {
-    static const unsigned char nothing[100]; /* the first page may be the last one that is written */
+    static const unsigned char nothing[100]; /* the first page may be written last */
     unsigned char head[100];
     return store_is_one(path) ||
            (copy_read_header(path, head) && memcmp(head, nothing, sizeof(nothing)) == 0);
@@ -257,7 +257,7 @@ void store_copy_name(char *copy, size_t size, const char *path)
     snprintf(copy, size, "%s" STORE_COPY, path);
 }
 
-/* Of a copy that is no store yet. */
+/* Remove an unfinished copy. */
 static void remove_copy(const char *path)
 {
     static const char *const all[] = {"", "-wal", "-shm", "-journal", ".lock"};
@@ -265,7 +265,7 @@ static void remove_copy(const char *path)
     struct stat st;
     store_copy_name(copy, sizeof(copy), path);
     if (lstat(copy, &st) == 0 && (!S_ISREG(st.st_mode) || !store_is_unfinished(copy)))
-        return; /* nothing of ours */
+        return; /* not our file */
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         snprintf(name, sizeof(name), "%s%s", copy, all[i]);
         unlink(name);
@@ -279,8 +279,8 @@ int store_kept_name(char *kept, size_t size, const char *path, unsigned i)
     return n > 0 && (size_t)n < size ? PMIXFAB_OK : PMIXFAB_ERR_RANGE;
 }
 
-/* The store has its second name, and the copy is not in its place: two names of one database would be opened
- * with two logs. */
+/* The store has its second name, and the copy is not in place yet: remove that name, since a database with
+ * two names would be opened with two logs. */
 static void remove_second_name(const char *path)
 {
     char kept[PATH_MAX], from[PATH_MAX + 8], to[PATH_MAX + 8];
@@ -299,7 +299,7 @@ static void remove_second_name(const char *path)
                 rename(from, to);
         }
         unlink(kept);
-        log_warning("store %s: a restore was interrupted: it is as it was", path);
+        log_warning("store %s: a restore was interrupted: the store is unchanged", path);
         return;
     }
 }

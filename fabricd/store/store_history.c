@@ -1,5 +1,5 @@
 /*
- * store_history.c - generations, what each of them changed, and one history for what was renamed.
+ * store_history.c - generations, their changes, and one history for an object that was renamed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ char *store_subject_lines(const char *subjects)
     const char *end = subjects;
     while (end != NULL && *end != '\0')
         end = fab_subject_next(end);
-    const size_t size = end == subjects ? 0 : (size_t)(end - subjects) - 1; /* without the last one's end */
+    const size_t size = end == subjects ? 0 : (size_t)(end - subjects) - 1; /* without the last terminator */
     char *lines = malloc(size + 1);
     for (size_t i = 0; lines != NULL && i < size; i++)
         lines[i] = subjects[i] == '\0' ? '\n' : subjects[i];
@@ -101,8 +101,8 @@ static int write_history(struct store *store, uint64_t generation, uint32_t seq,
 }
 
 /*
- * Of changes with `renamed`: what was called as the first of its subjects is called as the second since this
- * generation. A name that several had, or have now, leads from none of them to another.
+ * Store the names of changes with `renamed`: the first subject's name is replaced by the second's from this
+ * generation on. A name that several objects had, or have now, is not linked.
  */
 static int write_renamed(struct store *store, uint64_t generation, const struct fab_diff *diff,
                          struct fab_err *err)
@@ -150,10 +150,9 @@ int store_write_generation(struct store *store, const struct store_publication *
 /* ---- reading ---- */
 
 /*
- * A common table expression: `line`, the names that belong to the history of ?3, each with the generations
- * (after, until] in which it does. The name itself: always. From there back through what was called otherwise
- * until it got the name, as long as it had that one; and on, through what is called otherwise since. Whoever
- * else had such a name before or later is not followed.
+ * A common table expression: `line`, the names that belong to the history of ?3, each with its generations
+ * (after, until]. The name itself: always. Backwards: former names, each for the time when the object had it.
+ * Forwards: later names. Other objects that had such a name before or later are not followed.
  */
 #define LINE                                                                                                 \
     "WITH RECURSIVE line (name, after, until, way) AS ("                                                     \
@@ -174,7 +173,7 @@ int store_write_generation(struct store *store, const struct store_publication *
 #define IN_RANGE "(generation, seq) >= (?1, ?2) AND (generation, seq) < (?4, ?5)"
 #define IN_TEXT  "(?3 IS NULL OR instr(what, ?3) > 0 OR instr(before, ?3) > 0 OR instr(after, ?3) > 0)"
 
-/* Those that are about nobody by name, and what is told of all that were found. */
+/* Adds changes without a subject that mention the text; then selects all. */
 #define OTHERS                                                                                               \
     "  UNION SELECT generation, seq FROM subject JOIN change USING (generation, seq)"                        \
     "  WHERE name = '' AND " IN_RANGE " AND instr(what, ?3) > 0"                                             \
@@ -182,21 +181,21 @@ int store_write_generation(struct store *store, const struct store_publication *
     " JOIN change USING (generation, seq) JOIN generation USING (generation)"                                \
     " ORDER BY generation, seq"
 
-/* Of the oldest, and of the newest: ?1 to ?5 are the range and a part of the texts, ?6 is the limit. */
+/* Oldest first, and newest first: ?1 to ?5 are the range and a part of the texts, ?6 is the limit. */
 static const char changes_sql[] =
     COLUMNS " FROM change JOIN generation USING (generation)"
             " WHERE " IN_RANGE " AND " IN_TEXT " ORDER BY generation, seq LIMIT ?6";
 static const char newest_sql[] = COLUMNS " FROM (SELECT * FROM change WHERE " IN_RANGE " AND " IN_TEXT
                                          "  ORDER BY generation DESC, seq DESC LIMIT ?6)"
                                          " JOIN generation USING (generation) ORDER BY generation, seq";
-/* Of the subject ?3; and of one that has other names. */
+/* Of the subject ?3; and of a subject with other names. */
 static const char about_sql[] = COLUMNS " FROM (SELECT generation, seq FROM subject"
                                         "  WHERE name = ?3 AND " IN_RANGE OTHERS;
 static const char line_sql[] =
     LINE COLUMNS " FROM (SELECT generation, seq FROM line JOIN subject USING (name)"
                  "  WHERE generation > after AND generation <= until AND " IN_RANGE OTHERS;
 
-/* The statement that finds them: by subject, where there is such a one. */
+/* Choose the statement: by subject, if that subject exists. */
 static int select_changes(struct store *store, const char *what, bool newest, const char **sql,
                           struct fab_err *err)
 {
@@ -219,7 +218,7 @@ static int select_changes(struct store *store, const char *what, bool newest, co
     VALUES(INT((range)->first.generation), INT((range)->first.seq), TEXT(what),                              \
            INT((range)->end.generation), INT((range)->end.seq), INT(limit))
 
-/* A walk: how many it came by, the first of them and the last. */
+/* A walk: the number of changes passed, the first and the last of them. */
 struct history_walk {
     store_change_fn fn;
     void *cbdata;
@@ -270,7 +269,7 @@ int store_history(struct store *store, uint64_t from, uint64_t to, const char *w
                              walk_change, &walk, err);
 }
 
-/* The place of the change that has `n` between it and the end; the first place where there are not so many.
+/* Return the place of the change with `n` changes between it and the end; the first place if there are fewer.
  */
 static int place_behind(struct store *store, const struct store_range *range, uint32_t n,
                         struct store_place *out, struct fab_err *err)
@@ -327,7 +326,7 @@ int store_knows_subject(struct store *store, const char *name, bool *known, stru
 
 /* ---- names ---- */
 
-/* A name that waits for whether the next row goes on where it ends. */
+/* A name that is held back, since the next row may continue its range. */
 struct name_walk {
     store_name_fn fn;
     void *cbdata;

@@ -1,6 +1,6 @@
-/* store_history_digest.c - the history in one number a generation, each of which has the one before it in it.
- */
-#define XXH_INLINE_ALL /* the state is a variable here, so its layout must be that of the code */
+/* store_history_digest.c - the history's digests: one number per generation, which includes the one before
+ * it. */
+#define XXH_INLINE_ALL /* the state is a variable here, so its layout must match the code */
 #include <endian.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,9 +9,9 @@
 #include "fabricd/store/store_priv.h"
 
 #define READING "reading the history"
-#define EACH    256 /* generations between two words of how it goes */
+#define EACH    256 /* generations between two progress calls */
 
-/* The first n columns of a row: each with its type, so that none can stand for another. */
+/* Digest the first n columns of a row, each with its type, so that none can replace another. */
 static void digest_columns(XXH3_state_t *state, sqlite3_stmt *row, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -37,7 +37,7 @@ static int digest_change(struct store *store, sqlite3_stmt *row, void *cbdata, s
     return PMIXFAB_OK;
 }
 
-/* Of the generation that the head stands at. */
+/* Digest the generation of the current row of `head`. */
 static int digest_generation(struct store *store, sqlite3_stmt *head, int64_t before, int64_t *out,
                              struct fab_err *err)
 {
@@ -54,8 +54,8 @@ static int digest_generation(struct store *store, sqlite3_stmt *head, int64_t be
     return rc;
 }
 
-/* That which the first one from this generation on goes on from; 0: it is the first of all, or the first with
- * one. */
+/* Return the digest that the first generation from this one on is based on; 0: it is the first of all, or the
+ * first with a digest. */
 static int digest_before(struct store *store, uint64_t generation, int64_t *out, struct fab_err *err)
 {
     sqlite3_stmt *row;
@@ -70,7 +70,7 @@ static int digest_before(struct store *store, uint64_t generation, int64_t *out,
     return rc < 0 ? rc : PMIXFAB_OK;
 }
 
-/* The heads from this generation on. */
+/* Select the generations from this one on. */
 static int first_head(struct store *store, uint64_t generation, sqlite3_stmt **head, struct fab_err *err)
 {
     return store_first(store,
@@ -95,11 +95,11 @@ int store_write_history_digest(struct store *store, uint64_t generation, struct 
                                 VALUES(INT(generation), INT(digest)), "writing the generation", err);
 }
 
-/* ---- is it as it was? ------------------------------------------------------------------------------ */
+/* ---- comparison with the digests ------------------------------------------------------------------- */
 
-/* How far the comparison has come. */
+/* The progress of the comparison. */
 struct digest_check {
-    int64_t before, last; /* the digest of the last generation, and its number */
+    int64_t before, last; /* of the last generation; last: its number */
     struct store_history_checked *out;
 };
 
@@ -108,14 +108,14 @@ static int digest_broken(const struct store *store, const struct digest_check *c
 {
     char gap[64] = "";
     if (check->last != 0 && generation > check->last + 1)
-        snprintf(gap, sizeof gap, "generation %" PRId64 " is not there, or ", check->last + 1);
+        snprintf(gap, sizeof gap, "generation %" PRId64 " is missing, or ", check->last + 1);
     return fab_fail(err, PMIXFAB_ERR_CORRUPT,
                     "store %s: its history was changed: %sgeneration %" PRId64
-                    " is not as it was published; restore it from a backup",
+                    " does not match its digest; restore it from a backup",
                     store->path, gap, generation);
 }
 
-/* One more. */
+/* Compare one generation. */
 static int digest_compare(struct store *store, sqlite3_stmt *head, struct digest_check *check,
                           struct fab_err *err)
 {
@@ -152,14 +152,14 @@ int store_history_check(struct store *store, uint64_t newest, bool (*progress)(u
     while (rc == 1) {
         rc = digest_compare(store, head, &check, err);
         if (rc == PMIXFAB_OK && out->checked % EACH == EACH - 1 && !progress(out->checked, cbdata))
-            rc = fab_fail(err, PMIXFAB_ERR_TIMEOUT, "store %s: given up", store->path);
+            rc = fab_fail(err, PMIXFAB_ERR_TIMEOUT, "store %s: cancelled", store->path);
         rc = rc ?: store_next(store, head, READING, err);
     }
     store_done(head);
     if (rc == PMIXFAB_OK && (uint64_t)check.last < newest)
         rc = fab_fail(err, PMIXFAB_ERR_CORRUPT,
                       "store %s: its history was changed: generation %" PRIu64
-                      " is not there, although it was published; restore it from a backup",
+                      " is missing, although it was published; restore it from a backup",
                       store->path, (uint64_t)check.last + 1);
     return rc;
 }
@@ -171,7 +171,7 @@ int store_verify(const char *path, uint64_t newest, bool (*progress)(uint64_t do
     int code = sqlite3_open_v2(path, &other.db, SQLITE_OPEN_READONLY | SQLITE_OPEN_EXRESCODE, NULL);
     if (code == SQLITE_OK) {
         sqlite3_busy_timeout(other.db, STORE_BUSY_MS);
-        /* what is trimmed meanwhile is still there */
+        /* generations that are trimmed meanwhile stay visible */
         code = sqlite3_exec(other.db, "BEGIN", NULL, NULL, NULL);
     }
     int rc = code == SQLITE_OK ? store_history_check(&other, newest, progress, cbdata, out, err)

@@ -1,11 +1,11 @@
 /*
- * store_inventory.c - the inventory as last published: read back as fab_inventory_equal() to what was
- * published, and written, only the rows that differ; and what it says in one number.
+ * store_inventory.c - the last published inventory: read it back, equal by fab_inventory_equal(); write only
+ * the rows that differ; and its digest in one number.
  *
- * SQLite notices broken pages, not a flipped bit in a row; the number does. The order of its bytes is fixed,
- * so that a database may move between machines.
+ * SQLite notices broken pages, but not a flipped bit in a row; the digest does. Its byte order is fixed, so
+ * that a database can move between machines.
  */
-#define XXH_INLINE_ALL /* the state is a variable here, so its layout must be that of the code */
+#define XXH_INLINE_ALL /* the state is a variable here, so its layout must match the code */
 #include <endian.h>
 #include <string.h>
 #include <xxhash.h>
@@ -13,8 +13,8 @@
 #include "fabricd/store/store_priv.h"
 #include "topo/base/search.h"
 
-/* The numbers among the columns of a node and of a port, which are called as the members are; and all
- * columns, the others first. What is added here is written, compared and read. */
+/* The numeric columns of a node and of a port, with the names of the members; and all columns, the others
+ * first. A member added here is written, compared and read. */
 // clang-format off
 #define NODE_NUMBERS(X) \
     X(system_guid) X(kind) X(unnamed) X(vendor_id) X(device_id) X(num_ports) X(enhanced) X(lid) X(lmc) \
@@ -25,7 +25,7 @@
 #define NODE_COLUMNS "guid, description, host, name" NODE_NUMBERS(NAME)
 #define PORT_COLUMNS "node, num, guid" PORT_NUMBERS(NAME)
 
-/* ---- one number ---- */
+/* ---- the digest ---- */
 
 static void add_words(XXH3_state_t *state, uint64_t *words, size_t n)
 {
@@ -34,7 +34,7 @@ static void add_words(XXH3_state_t *state, uint64_t *words, size_t n)
     XXH3_64bits_update(state, words, n * sizeof words[0]);
 }
 
-/* With its end, so that two neighbours cannot be cut otherwise. */
+/* With its terminator, so that two neighbours cannot be split otherwise. */
 static void hash_text(XXH3_state_t *state, const char *text)
 {
     XXH3_64bits_update(state, text, strlen(text) + 1);
@@ -101,13 +101,13 @@ uint64_t store_row_digest(uint64_t *numbers, size_t n, const char *text, const v
 
 /* ---- reading ---- */
 
-/* What one SELECT's rows go through. */
+/* The state while the rows of a SELECT are read. */
 struct reading {
     struct store *store;
     sqlite3_stmt *row;
     struct fab_inventory *inv;
     struct fab_err *err;
-    bool bad;      /* a number that cannot be */
+    bool bad;      /* an invalid number */
     uint32_t node; /* ports: the node of the last one */
 };
 
@@ -116,7 +116,7 @@ static uint64_t column_number(struct reading *r, int column, uint64_t max)
     return store_number(r->row, column, max, &r->bad);
 }
 
-/* A member is as large a number as it holds. */
+/* The largest number that a member can hold. */
 #define MAX_OF(member) (UINT64_MAX >> (64 - 8 * sizeof(member)))
 #define READ(member)   row.member = (typeof(row.member))column_number(r, ++column, MAX_OF(row.member));
 
@@ -131,10 +131,10 @@ static uint32_t column_string(struct reading *r, int column)
 
 static int table_corrupt(const struct reading *r, const char *table)
 {
-    return store_corrupt(r->store, r->err, "table %s holds what no inventory can", table);
+    return store_corrupt(r->store, r->err, "table %s has an invalid row", table);
 }
 
-/* What came of adding an element that was read. */
+/* Return the result of adding an element that was read. */
 static int added(const struct reading *r, int rc, const char *table)
 {
     if (rc == PMIXFAB_OK)
@@ -169,7 +169,7 @@ static int read_node_row(struct reading *r)
     return added(r, fab_inventory_add_node(r->inv, &row, NULL), "node");
 }
 
-/* Nodes stand in SQLite's order, by signed GUID, until the inventory is finished; so do ports. */
+/* Until the inventory is finished, nodes are in SQLite's order, by signed GUID; so are ports. */
 static int64_t key_of(const struct fab_inventory *inv, uint32_t node)
 {
     return (int64_t)inv->nodes[node].guid;
@@ -194,7 +194,7 @@ static int read_port_row(struct reading *r)
     return added(r, fab_inventory_add_port(inv, &row, NULL), "port");
 }
 
-/* The port (node GUID, number) among those that were read; FAB_NONE. */
+/* Find the port (node GUID, number) among those that were read; FAB_NONE. */
 static uint32_t find_read_port(const struct fab_inventory *inv, int64_t guid, uint64_t num)
 {
     const struct fab_port *ports = inv->ports;
@@ -215,7 +215,7 @@ static int read_link(struct reading *r)
     return PMIXFAB_OK;
 }
 
-/* The rows of a table, in the order of their keys. */
+/* Read the rows of a table, in the order of their keys. */
 static int read_table(struct reading *r, const char *sql, int (*fn)(struct reading *))
 {
     int rc = store_first(r->store, sql, NULL, "reading the inventory", &r->row, r->err);
@@ -225,7 +225,7 @@ static int read_table(struct reading *r, const char *sql, int (*fn)(struct readi
     return rc;
 }
 
-/* The digest of the stored inventory; *found is false where none was stored. */
+/* Read the digest of the stored inventory; *found is false if there is none. */
 static int read_digest(struct store *store, uint64_t *digest, bool *found, struct fab_err *err)
 {
     sqlite3_stmt *row;
@@ -236,7 +236,7 @@ static int read_digest(struct store *store, uint64_t *digest, bool *found, struc
     return rc == 1 ? PMIXFAB_OK : rc;
 }
 
-/* Sort, and hold what was read against what was written. */
+/* Sort, and compare the digests of the read and the written inventory. */
 static int verify_inventory(struct reading *r)
 {
     uint64_t digest;
@@ -246,13 +246,13 @@ static int verify_inventory(struct reading *r)
     if (rc == PMIXFAB_ERR_NOMEM)
         return store_nomem(r->store, r->err);
     if (rc != PMIXFAB_OK)
-        return store_corrupt(r->store, r->err, "the inventory contradicts itself (%.160s)", why.text);
+        return store_corrupt(r->store, r->err, "the inventory is inconsistent (%.160s)", why.text);
     rc = read_digest(r->store, &digest, &found, r->err);
     if (rc != PMIXFAB_OK)
         return rc;
     bool empty = r->inv->n_nodes == 0 && r->inv->n_ports == 0 && r->inv->n_subnets == 0;
     if (found ? digest != store_inventory_digest(r->inv) : !empty)
-        return store_corrupt(r->store, r->err, "the inventory is not the one that was written");
+        return store_corrupt(r->store, r->err, "the inventory does not match its digest");
     return PMIXFAB_OK;
 }
 
@@ -272,13 +272,7 @@ int store_load_inventory(struct store *store, struct fab_inventory *inv, struct 
     return rc;
 }
 
-/*
- * ---- writing ----
- *
- * Both inventories are sorted alike, so one walk over both finds what went, what came and what changed.
- * Cables are cut before ports go and ports before nodes, and made in the opposite order; so every foreign key
- * holds after each statement.
- */
+/* ---- writing ---- */
 
 #define PLACE(number)   ", ?"
 #define ASSIGN(number)  ", " #number " = ?"
@@ -292,7 +286,7 @@ struct writing {
 };
 
 typedef int (*order_fn)(const struct writing *w, uint32_t b, uint32_t a);
-/* An element of before and its like in after; FAB_NONE where one has none. */
+/* Process an element of `before` and its counterpart in `after`; FAB_NONE: it has none. */
 typedef int (*pair_fn)(const struct writing *w, uint32_t b, uint32_t a);
 
 static int walk_both(const struct writing *w, uint32_t n_before, uint32_t n_after, order_fn order,
@@ -411,14 +405,14 @@ static int put_port(const struct writing *w, uint32_t b, uint32_t a)
         values, "writing a port", w->err);
 }
 
-/* ---- cables: each stands at the lower of its two ports ---- */
+/* ---- cables: each is stored at the lower of its two ports ---- */
 
 static bool has_link(const struct fab_inventory *inv, uint32_t port)
 {
     return port != FAB_NONE && inv->ports[port].peer != FAB_NONE && inv->ports[port].peer > port;
 }
 
-/* b and a are one port. */
+/* b and a are the same port. */
 static bool same_link(const struct writing *w, uint32_t b, uint32_t a)
 {
     if (!has_link(w->before, b) || !has_link(w->after, a))
@@ -452,7 +446,7 @@ static int put_link(const struct writing *w, uint32_t b, uint32_t a)
                     "writing a cable");
 }
 
-/* ---- the whole ---- */
+/* ---- the whole inventory ---- */
 
 static int write_subnets(const struct writing *w)
 {
@@ -470,7 +464,7 @@ static int write_subnets(const struct writing *w)
     return rc;
 }
 
-/* Differences can only be written onto what they start from. */
+/* Check that the store has the inventory from which the differences start. */
 static int check_before(const struct writing *w)
 {
     uint64_t stored;
@@ -482,7 +476,7 @@ static int check_before(const struct writing *w)
               : w->before->n_nodes == 0 && w->before->n_subnets == 0)
         return PMIXFAB_OK;
     return fab_fail(w->err, PMIXFAB_ERR_CONFLICT,
-                    "store %s: it does not hold the inventory that the change starts from; restart fabricd",
+                    "store %s: it does not hold the inventory on which the change is based; restart fabricd",
                     w->store->path);
 }
 

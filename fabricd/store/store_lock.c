@@ -1,9 +1,8 @@
 /*
- * store_lock.c - what stands beside the store: its lock, PATH.lock, with the marks, and whether there is
- * room.
+ * store_lock.c - files beside the store: its lock, PATH.lock, with the marks; and the check for disk space.
  *
- * One fabricd a store: flock() on the lock. Three lines in it: the pid of whoever has it (0: nobody), and the
- * marks.
+ * One fabricd per store: flock() on the lock file. It has three lines: the pid of the owner (0: none), and
+ * the marks.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,8 +32,8 @@ static void read_marks(struct store *store)
         *marks = (struct store_marks){0};
 }
 
-/* A help for people, and for the next start: a full disk must not keep the store from being served. In one
- * write, over what is there, which needs no room. */
+/* Write the marks for operators and the next start: a full disk must not prevent that the store is served.
+ * One write over the old text needs no disk space. */
 static void write_marks(struct store *store, long pid)
 {
     char text[1024];
@@ -65,7 +64,7 @@ void store_mark_backup(struct store *store, uint64_t generation, const char *fil
 
 /* ---- the lock ---- */
 
-/* Who has the lock, for people. */
+/* Return the owner of the lock, for messages. */
 static const char *lock_holder(int fd, char *name, size_t size)
 {
     char text[24] = "";
@@ -107,7 +106,8 @@ int store_lock(struct store *store, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-/* The file stays: whoever removes it while another waits for it would make two locks of one name. */
+/* The file stays: if one process removed it while another waits for it, there would be two locks of one name.
+ */
 void store_unlock(struct store *store)
 {
     if (store->lock_fd < 0)
@@ -117,11 +117,11 @@ void store_unlock(struct store *store)
     store->lock_fd = -1;
 }
 
-/* ---- room ---- */
+/* ---- disk space ---- */
 
 #define ROOM (1 << 20) /* for a log, its index and the first publications */
 
-/* Bytes. A store of an older schema is copied before it is brought up to date. */
+/* In bytes. A store of an older schema is copied before its migration. */
 static uint64_t room_needed(const char *path)
 {
     unsigned char head[64] = {0};
@@ -133,13 +133,13 @@ static uint64_t room_needed(const char *path)
     return ROOM + (there && head[63] < store_count_steps(schema_sql) ? 2 * (uint64_t)st.st_size : 0);
 }
 
-/* A quota does not show but by writing. */
+/* A quota shows only when data is written. */
 static int room_try(const char *path)
 {
     static const char nothing[65536];
     char file[PATH_MAX];
     snprintf(file, sizeof(file), "%s.room", path);
-    unlink(file); /* of one that was killed */
+    unlink(file); /* of a process that was killed */
     int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return errno;

@@ -1,4 +1,4 @@
-/* store_publish.c - a change, whole or not at all; and the planes, their numbers and their last snapshots. */
+/* store_publish.c - store a change, all or nothing; and the planes, their numbers and last snapshots. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,9 +14,8 @@ static uint64_t plane_digest(const struct store_plane *plane)
     return store_row_digest(numbers, 4, plane->name, plane->snapshot, plane->size);
 }
 
-/* Up to a sixteenth more, so that a snapshot that grows or shrinks a little has the same size in the
- * database.
- */
+/* Round up by up to a sixteenth, so that a snapshot that grows or shrinks slightly keeps its size in the
+ * database. */
 static size_t with_room(size_t size)
 {
     size_t step = 4096;
@@ -29,7 +28,7 @@ static int write_plane(struct store *store, const struct store_plane *plane, str
 {
     const size_t room = with_room(plane->size);
     if ((plane->snapshot == NULL && plane->size > 0) || memchr(plane->name, '\0', sizeof plane->name) == NULL)
-        return fab_fail(err, PMIXFAB_ERR_INVAL, "store %s: plane %u has no snapshot or no end of its name",
+        return fab_fail(err, PMIXFAB_ERR_INVAL, "store %s: plane %u has no snapshot, or its name has no end",
                         store->path, plane->index);
     char *padded = malloc(room);
     if (padded == NULL)
@@ -45,7 +44,7 @@ static int write_plane(struct store *store, const struct store_plane *plane, str
     if (plane->was_zero)
         rc = store_run_one(store, "UPDATE plane SET number = ?1 WHERE number = 0", VALUES(INT(plane->index)),
                            "writing a plane", err);
-    /* An update in place writes only those pages of a snapshot that differ, if its size is the same. */
+    /* If the size is unchanged, an update in place writes only the pages that differ. */
     rc = rc
              ?: store_run(store,
                           "UPDATE plane SET name = ?2, retired = ?3, generation = ?4, digest = ?5,"
@@ -83,7 +82,7 @@ static int read_plane(const struct store *store, sqlite3_stmt *row, struct store
         memcpy(plane->snapshot, snapshot, plane->size);
     }
     if (bad || store_number(row, 4, UINT64_MAX, &bad) != plane_digest(plane))
-        return store_corrupt(store, err, "plane %u is not the one that was written", plane->index);
+        return store_corrupt(store, err, "plane %u does not match its digest", plane->index);
     return PMIXFAB_OK;
 }
 
@@ -120,7 +119,7 @@ void store_planes_free(struct store_plane *planes, uint32_t n)
 
 /* ---- the change ---- */
 
-/* Numbers of generations leave no gap, but after a restore, and are never given twice. */
+/* Numbers of generations have no gaps, except after a restore, and are never used twice. */
 static int check_generation(struct store *store, uint64_t generation, struct fab_err *err)
 {
     uint64_t next;

@@ -1,9 +1,8 @@
 /*
- * store_remembered.c - small tables: announced swaps, what looks wrong, generations that the store does not
- * have, endpoints that jobs have, and what is missing or was lost.
+ * store_remembered.c - small tables: announced swaps, findings, generations that the store does not have,
+ * endpoints of jobs, and missing or lost objects.
  *
- * A row is a struct. Which of its members are columns stands beside each table, in the order of its
- * statements.
+ * A row is a struct. Each table has a list of the members that are columns, in the order of its statements.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +14,7 @@
 
 #define COUNT(columns) ((int)(sizeof(columns) / sizeof((columns)[0])))
 
-/* Write what these columns of a row are. */
+/* Write the columns of a row. */
 static int put_row(struct store *store, const char *sql, const struct store_column *columns, int n,
                    const void *row, const char *doing, struct fab_err *err)
 {
@@ -34,13 +33,13 @@ int store_planned_load(struct store *store, store_planned_fn fn, void *cbdata, s
 {
     sqlite3_stmt *row;
     int rc = store_first(store, "SELECT name, since, until, uid FROM expected ORDER BY name", NULL,
-                         "reading what is expected", &row, err);
+                         "reading announced swaps", &row, err);
     while (rc == 1) {
         struct store_planned planned;
         if (store_read_columns(row, planned_columns, COUNT(planned_columns), &planned) &&
             fn(&planned, cbdata) != 0)
             break;
-        rc = store_next(store, row, "reading what is expected", err);
+        rc = store_next(store, row, "reading announced swaps", err);
     }
     store_done(row);
     return rc == 1 ? PMIXFAB_OK : rc;
@@ -49,16 +48,16 @@ int store_planned_load(struct store *store, store_planned_fn fn, void *cbdata, s
 int store_planned_put(struct store *store, const struct store_planned *row, struct fab_err *err)
 {
     return put_row(store, "INSERT OR REPLACE INTO expected (name, since, until, uid) VALUES (?1, ?2, ?3, ?4)",
-                   planned_columns, COUNT(planned_columns), row, "writing what is expected", err);
+                   planned_columns, COUNT(planned_columns), row, "writing an announced swap", err);
 }
 
 int store_planned_delete(struct store *store, const char *name, struct fab_err *err)
 {
     return store_run(store, "DELETE FROM expected WHERE name = ?1", VALUES(TEXT(name)),
-                     "removing what was expected", err);
+                     "removing an announced swap", err);
 }
 
-/* ---- what looks wrong ---- */
+/* ---- findings ---- */
 
 #define FINDING(member) COLUMN(store_finding, member)
 static const struct store_column finding_columns[] = {
@@ -76,7 +75,7 @@ static int walk_finding(struct store *store, sqlite3_stmt *row, void *cbdata, st
     const struct finding_walk *walk = cbdata;
     struct store_finding finding;
     if (!store_read_columns(row, finding_columns, COUNT(finding_columns), &finding) || finding.comings == 0)
-        return store_corrupt(store, err, "a finding is not what was written");
+        return store_corrupt(store, err, "a finding has invalid values");
     return walk->fn(&finding, walk->cbdata) != 0;
 }
 
@@ -115,7 +114,7 @@ int store_gone_load(struct store *store, struct store_gone **list, uint32_t *n, 
     int rc = store_first(store,
                          "SELECT above, newest, found, why FROM gone"
                          " WHERE newest > (SELECT trimmed FROM history) ORDER BY above",
-                         NULL, "reading what is gone", &row, err);
+                         NULL, "reading missing generations", &row, err);
     while (rc == 1) {
         bool bad = false;
         if (!FAB_ARRAY_ROOM(list, &room, *n + 1)) {
@@ -127,22 +126,22 @@ int store_gone_load(struct store *store, struct store_gone **list, uint32_t *n, 
                                     .newest = (uint64_t)sqlite3_column_int64(row, 1),
                                     .found = sqlite3_column_int64(row, 2)};
         snprintf(gone->why, sizeof(gone->why), "%s", store_text(row, 3, &bad));
-        rc = store_next(store, row, "reading what is gone", err);
+        rc = store_next(store, row, "reading missing generations", err);
     }
     store_done(row);
     return rc;
 }
 
-/* The numbers come last: killed before that, the next start finds the same once more. */
+/* The numbers are raised last: if the process dies before that, the next start finds the same gap again. */
 int store_gone_add(struct store *store, const struct store_gone *gone, struct fab_err *err)
 {
     return store_run(store, "INSERT OR REPLACE INTO gone (above, newest, found, why) VALUES (?1, ?2, ?3, ?4)",
                      VALUES(INT(gone->above), INT(gone->newest), INT(gone->found), TEXT(gone->why)),
-                     "writing what is gone", err)
+                     "writing missing generations", err)
                ?: store_raise(store, gone->newest, err);
 }
 
-/* ---- endpoints that jobs have ---- */
+/* ---- endpoints of jobs ---- */
 
 #define ENDPOINT(member) COLUMN(store_endpoints, member)
 static const struct store_column endpoint_columns[] = {ENDPOINT(plane),   ENDPOINT(first), ENDPOINT(last),
@@ -206,11 +205,11 @@ int store_endpoints_delete(struct store *store, const struct store_endpoints *wh
 int store_endpoints_take_over(struct store *store, const char *path, struct fab_err *err)
 {
     sqlite3_stmt *row;
-    int rc = store_run(store, "ATTACH ?1 AS old", VALUES(TEXT(path)), "opening the store that was", err);
+    int rc = store_run(store, "ATTACH ?1 AS old", VALUES(TEXT(path)), "opening the old store", err);
     if (rc != PMIXFAB_OK)
         return rc;
     rc = store_first(store, "SELECT 1 FROM old.sqlite_schema WHERE type = 'table' AND name = 'endpoint'",
-                     NULL, "reading the store that was", &row, err);
+                     NULL, "reading the old store", &row, err);
     store_done(row);
     if (rc == 1) {
         const int done = sqlite3_exec(store->db,
@@ -225,7 +224,7 @@ int store_endpoints_take_over(struct store *store, const char *path, struct fab_
     return rc;
 }
 
-/* ---- what is missing, and what was lost ---- */
+/* ---- missing and lost objects ---- */
 
 void retained_free(struct retained *missing)
 {
@@ -245,7 +244,7 @@ static const struct store_column missing_columns[] = {MISSING(guid), COLUMN_TO(r
 
 #define LOST(member)          COLUMN(fab_lost_item, member)
 #define LOST_TO(member, most) COLUMN_TO(fab_lost_item, member, most)
-/* Of both tables; parameters that a statement does not have are left out from the end. */
+/* For both tables; a statement with fewer parameters uses the first ones. */
 static const struct store_column lost_columns[] = {LOST(end[0].guid),
                                                    LOST_TO(end[0].num, 254),
                                                    LOST(end[1].guid),
@@ -261,7 +260,7 @@ static const struct store_column lost_columns[] = {LOST(end[0].guid),
 
 static int absent_corrupt(const struct store *store, struct fab_err *err)
 {
-    return store_corrupt(store, err, "what was lost is not what was written");
+    return store_corrupt(store, err, "a lost device has invalid values");
 }
 
 static int read_missing(struct store *store, sqlite3_stmt *row, void *cbdata, struct fab_err *err)
@@ -291,18 +290,18 @@ static int read_lost(struct store *store, sqlite3_stmt *row, void *cbdata, struc
 int store_absent_load(struct store *store, struct absent *out, struct fab_err *err)
 {
     *out = (struct absent){0};
-    /* GUIDs are signed in the table, and come in their own order. */
+    /* GUIDs are signed in the table; restore the unsigned order. */
     int rc = store_each(
         store, "SELECT node, num, since, seen, counted, boot FROM missing ORDER BY node < 0, node, num", NULL,
-        "reading what is missing", read_missing, &out->missing, err)
+        "reading missing devices", read_missing, &out->missing, err)
                  ?: store_each(store,
                                "SELECT guid, 0, 0, 0, host, name, nullif(kind, 0), 0, 0, generation, seen,"
                                " forgotten FROM lost_node",
-                               NULL, "reading what was lost", read_lost, &out->lost, err)
+                               NULL, "reading lost devices", read_lost, &out->lost, err)
                  ?: store_each(store,
                                "SELECT a_node, a_num, b_node, b_num, a_text, b_text, 0, width, speed,"
                                " generation, seen, forgotten FROM lost_cable",
-                               NULL, "reading what was lost", read_lost, &out->lost, err);
+                               NULL, "reading lost devices", read_lost, &out->lost, err);
     if (rc == PMIXFAB_OK)
         fab_lost_finish(&out->lost);
     else
@@ -314,7 +313,7 @@ static int write_missing(struct store *store, const struct retained *missing, st
 {
     struct store_value values[STORE_COLUMNS_MAX + 1];
     const int n = COUNT(missing_columns);
-    int rc = store_run(store, "DELETE FROM missing", NULL, "writing what is missing", err);
+    int rc = store_run(store, "DELETE FROM missing", NULL, "writing missing devices", err);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < missing->n; i++) {
         store_column_values(missing_columns, n, &missing->places[i], values);
         values[n] = TEXT(missing->boot);
@@ -322,12 +321,12 @@ static int write_missing(struct store *store, const struct retained *missing, st
         rc = store_run_one(store,
                            "INSERT INTO missing (node, num, since, seen, counted, boot)"
                            " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                           values, "writing what is missing", err);
+                           values, "writing missing devices", err);
     }
     return rc;
 }
 
-/* Of two with the same ends. */
+/* Compare two items with the same ends. */
 static bool same_lost(const struct fab_lost_item *a, const struct fab_lost_item *b)
 {
     return a->generation == b->generation && a->seen == b->seen && a->kind == b->kind &&
@@ -335,7 +334,7 @@ static bool same_lost(const struct fab_lost_item *a, const struct fab_lost_item 
            strcmp(a->text[0], b->text[0]) == 0 && strcmp(a->text[1], b->text[1]) == 0;
 }
 
-/* put has all columns, drop the first `keys`. */
+/* `put` uses all columns, `drop` the first `keys`. */
 static int write_lost(struct store *store, const char *put, const char *drop, int keys,
                       const struct fab_lost_list *before, const struct fab_lost_list *after,
                       struct fab_err *err)
@@ -347,10 +346,10 @@ static int write_lost(struct store *store, const char *put, const char *drop, in
                     : a == after->n ? -1
                                     : fab_lost_order(&before->items[b], &after->items[a]);
         if (order < 0)
-            rc = put_row(store, drop, lost_columns, keys, &before->items[b], "writing what was lost", err);
+            rc = put_row(store, drop, lost_columns, keys, &before->items[b], "writing lost devices", err);
         else if (order > 0 || !same_lost(&before->items[b], &after->items[a]))
             rc = put_row(store, put, lost_columns, COUNT(lost_columns), &after->items[a],
-                         "writing what was lost", err);
+                         "writing lost devices", err);
         b += order <= 0;
         a += order >= 0;
     }

@@ -1,9 +1,9 @@
 /*
- * store_reports.c - what hosts report, as delivered last, and what was published of it.
+ * store_reports.c - the last delivered report of each host, and its published version.
  *
- * A report is stored when it is delivered, and published a little later. What was published last is kept
- * until then, by the row itself where it is still the stored one, as a copy from the moment when another one
- * takes its place.
+ * A report is stored when it is delivered, and published a little later. Until then the last published one is
+ * kept: by the row itself as long as it is the stored one, and as a copy from the moment when another one
+ * replaces it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static uint64_t announced_checksum(const struct store_report *announced) /* of h
 
 static int report_corrupt(const struct store *store, const char *host, struct fab_err *err)
 {
-    return store_corrupt(store, err, "the report of %.64s is not the one that was written", host);
+    return store_corrupt(store, err, "the report of %.64s does not match its checksum", host);
 }
 
 /* ---- reading ---- */
@@ -95,8 +95,8 @@ int store_report_published(struct store *store, const char *host, void **bytes, 
                          " LEFT JOIN report r USING (host) WHERE host = ?1",
                          VALUES(TEXT(host)), "reading a report", &row, err);
     if (rc == PMIXFAB_OK) {
-        rc = fab_fail(err, PMIXFAB_ERR_NOTFOUND, "store %s: nothing was published of what %.64s reports",
-                      store->path, host);
+        rc = fab_fail(err, PMIXFAB_ERR_NOTFOUND, "store %s: no report of %.64s was published", store->path,
+                      host);
     } else if (rc == 1 && sqlite3_column_type(row, 0) != SQLITE_BLOB) {
         rc = report_corrupt(store, host, err);
     } else if (rc == 1) {
@@ -113,7 +113,8 @@ int store_report_published(struct store *store, const char *host, void **bytes, 
 
 /* ---- writing ---- */
 
-/* What was published of a host is kept where its row is about to get another digest, or to go (NULL). */
+/* Keep a copy of the published report of a host whose row is about to get another digest, or to be deleted
+ * (NULL). */
 static int keep_published(struct store *store, const char *host, const uint64_t *digest, struct fab_err *err)
 {
     return store_run(store,
@@ -166,11 +167,11 @@ int store_write_announced(struct store *store, const struct store_report *announ
 {
     if (announced->digest == 0)
         return store_run(store, "DELETE FROM report_published WHERE host = ?1", VALUES(TEXT(announced->host)),
-                         "writing what was published", err);
+                         "writing published reports", err);
     return store_run_one(
         store,
         "INSERT OR REPLACE INTO report_published (host, digest, bytes, checksum)"
         " SELECT host, digest, NULL, ?3 FROM report WHERE host = ?1 AND digest = ?2",
         VALUES(TEXT(announced->host), INT(announced->digest), INT(announced_checksum(announced))),
-        "writing what was published", err);
+        "writing published reports", err);
 }

@@ -1,10 +1,10 @@
 /*
- * store_restore.c - a backup becomes the store, and the store that was is kept.
+ * store_restore.c - a backup replaces the store, and the old store is kept.
  *
- * Numbers of generations go on above all that were given out. Where the old store is of the backup's history
- * it knows them. Elsewhere (another host, a lost disk) whoever has gone on with that history cannot be asked:
- * it has not published more than once in a millisecond since the backup's newest generation. That bound grows
- * as fast on every host, so a second restore is above the first.
+ * Numbers of generations continue above all that were published. If the old store has the backup's history,
+ * it has these numbers. Otherwise (on another host, after the loss of a disk) the number is estimated: at
+ * most one publication per millisecond since the backup's newest generation. This bound grows equally on all
+ * hosts, so a second restore is above the first.
  */
 #include <errno.h>
 #include <limits.h>
@@ -19,15 +19,16 @@
 #include "fabricd/base/log.h"
 #include "fabricd/store/store_priv.h"
 
-#define APART_MS 600000 /* so much the clocks of two hosts may differ */
+#define APART_MS 600000 /* largest difference of the clocks of two hosts */
 
-/* Of an old store. */
+/* Read from an old store. */
 struct given_out {
-    uint64_t newest; /* 0: it cannot be told */
-    bool same;       /* it has, or had, the backup's newest generation: it knows what came after it */
+    uint64_t newest; /* 0: not known */
+    bool same;       /* it has, or had, the backup's newest generation, and so all later numbers */
 };
 
-/* A store of an old schema does not know `above`. Closing it folds its log in, so that it is one file. */
+/* Read the newest number of the old store. A store of an old schema has no `above`. Closing it folds its log
+ * in, so that it is one file. */
 static struct given_out look_at_old(const char *path, uint64_t generation, int64_t published)
 {
     struct given_out out = {0};
@@ -52,11 +53,12 @@ static struct given_out look_at_old(const char *path, uint64_t generation, int64
     if (out.newest >= STORE_MAX_GENERATION)
         out.newest = 0;
     if (out.newest == 0)
-        log_warning("store %s: it cannot be told which generations it gave out", path);
+        log_warning("store %s: its published generations cannot be read", path);
     return out;
 }
 
-/* What has been given out at most: by the old store, where there is one, and with the backup's history. */
+/* Return a bound of the published numbers: from the old store, if there is one, and from the backup's
+ * history. */
 static int most_given_out(const char *path, struct store *copy, uint64_t *above, struct fab_err *err)
 {
     struct given_out old = {0};
@@ -76,7 +78,8 @@ static int most_given_out(const char *path, struct store *copy, uint64_t *above,
     return PMIXFAB_OK;
 }
 
-/* The copy beside the store gets this fabricd's schema, and numbers that go on above what was given out. */
+/* Migrate the copy beside the store to this fabricd's schema, and raise its numbers above all that were
+ * published. */
 static int prepare_copy(const char *path, const char *copy, struct fab_err *err)
 {
     struct store *store = NULL;
@@ -86,19 +89,20 @@ static int prepare_copy(const char *path, const char *copy, struct fab_err *err)
     int rc = store_open_schema(copy, schema_sql, false, &store, err)
                  ?: most_given_out(path, store, &above, err)
                  ?: store_raise(store, above, err);
-    if (rc == PMIXFAB_OK && access(path, F_OK) == 0 && /* what jobs have now they have after it */
+    if (rc == PMIXFAB_OK && access(path, F_OK) == 0 && /* jobs keep their present endpoints */
         store_endpoints_take_over(store, path, &lost) != PMIXFAB_OK)
-        log_warning("restore: endpoints are those that jobs had at the backup: %s", lost.text);
+        log_warning("restore: jobs have the endpoints of the time of the backup: %s", lost.text);
     store_close(store);
     snprintf(beside_it, sizeof(beside_it), "%s-wal", copy);
-    if (rc == PMIXFAB_OK && access(beside_it, F_OK) == 0) /* the last of it is not in the file */
-        rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be written wholly: is the disk full?", copy);
+    if (rc == PMIXFAB_OK && access(beside_it, F_OK) == 0) /* the file is incomplete */
+        rc = fab_fail(err, PMIXFAB_ERR_IO,
+                      "%s: cannot be written completely: check that the disk is not full", copy);
     snprintf(beside_it, sizeof(beside_it), "%s.lock", copy);
     unlink(beside_it);
     return rc;
 }
 
-/* The first name that is free. */
+/* Return the first unused name. */
 static int name_kept(const char *path, char *kept, size_t size, struct fab_err *err)
 {
     for (unsigned i = 1; i < STORE_MOST_KEPT; i++)
@@ -108,7 +112,7 @@ static int name_kept(const char *path, char *kept, size_t size, struct fab_err *
                     "store %s: it was restored often: remove some of %s" STORE_KEPT ".*", path, path);
 }
 
-/* A log that a broken database left belongs to that one alone. */
+/* A log that a broken database left must not be used with the new one. */
 static void keep_beside(const char *path, const char *kept, const char *more)
 {
     char from[PATH_MAX + 8], to[PATH_MAX + 8];
@@ -118,8 +122,8 @@ static void keep_beside(const char *path, const char *kept, const char *more)
         log_error("store %s: cannot be moved: %s", from, strerror(errno));
 }
 
-/* At no moment is there no store: the old one gets a second name before the new one takes its place. Killed
- * before that, it is undone at the next start. */
+/* There is always a store: the old one gets a second name before the new one replaces it. If the process is
+ * killed before that, the next start undoes it. */
 static int exchange_files(const char *path, const char *copy, char *kept, size_t size, struct fab_err *err)
 {
     bool is = access(path, F_OK) == 0;
@@ -135,11 +139,11 @@ static int exchange_files(const char *path, const char *copy, char *kept, size_t
                         strerror(errno));
     const int why = file_sync_folder(path);
     if (why != 0)
-        log_error("store %s: its names cannot be brought to the disk: %s", path, strerror(why));
+        log_error("store %s: its folder cannot be synced to the disk: %s", path, strerror(why));
     return PMIXFAB_OK;
 }
 
-/* A backup is one file: what has a log beside it is a store in use, or one that was never closed. */
+/* A backup is one file: a file with a log beside it is a store in use, or one that was never closed. */
 static int check_backup(const char *path, const char *backup, int fd, struct fab_err *err)
 {
     char log[PATH_MAX];
@@ -153,7 +157,7 @@ static int check_backup(const char *path, const char *backup, int fd, struct fab
     return store_restorable(path, backup, fd, err);
 }
 
-/* backup NULL: the copy is there. */
+/* backup NULL: the copy exists. */
 static int restore_locked(const char *path, const char *backup, int fd, char *kept, size_t size,
                           struct fab_err *err)
 {
@@ -169,7 +173,7 @@ static int restore_locked(const char *path, const char *backup, int fd, char *ke
         rc = check_backup(path, backup, fd, err);
         if (rc != PMIXFAB_OK)
             return rc;
-        store_undo_restore(path); /* of another one */
+        store_undo_restore(path); /* of an earlier restore */
         rc = store_copy(&order, &bytes, err);
     }
     rc = rc ?: prepare_copy(path, copy, err);

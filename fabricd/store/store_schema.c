@@ -1,10 +1,10 @@
 /*
- * store_schema.c - whose database it is, bringing its schema up to date, and whether it is the one that
- * fabricd's steps make.
+ * store_schema.c - identify a database, migrate its schema, and compare it with the schema that fabricd's
+ * steps make.
  *
- * The version (PRAGMA user_version) is the number of steps that were applied; the steps are the files of
- * schema/. A database may come from anybody (a backup that is restored): a trigger of its own would run at
- * each write, and could delete the history.
+ * The version (PRAGMA user_version) is the number of applied steps; the steps are the files of schema/. A
+ * database may have any origin (a restored backup): a foreign trigger would run at each write, and could
+ * delete the history.
  */
 #include <ctype.h>
 #include <limits.h>
@@ -17,7 +17,7 @@
 #include "fabricd/base/log.h"
 #include "fabricd/store/store_priv.h"
 
-#define BEFORE_SCHEMA ".schema-" /* behind the name of the store, with the schema that it had */
+#define BEFORE_SCHEMA ".schema-" /* suffix of the store's name, followed by its former schema version */
 
 int store_count_steps(const char *const *steps)
 {
@@ -27,7 +27,7 @@ int store_count_steps(const char *const *steps)
     return n;
 }
 
-/* ---- the store as it was before its schema was brought up to date: a copy beside it, for a while ---- */
+/* ---- the store before a migration: a copy beside it, kept for a while ---- */
 
 int store_name_before(char *kept, size_t size, const char *path, int version)
 {
@@ -46,26 +46,25 @@ void store_forget_kept(const struct store *store, int64_t before)
             log_info("store %s: %s is removed for its age", store->path, kept);
 }
 
-/* With the newest that was kept and has a schema that is known, if there is one. */
+/* Report that the schema is newer; name the newest kept store with a known schema, if there is one. */
 static int schema_is_newer(const struct store *store, int64_t version, int known, struct fab_err *err)
 {
     char kept[PATH_MAX], instead[PATH_MAX + 80] = "give this one its own --store";
     for (int v = known; v > 0; v--) {
         if (store_name_before(kept, sizeof(kept), store->path, v) != PMIXFAB_OK || access(kept, F_OK) != 0)
             continue;
-        snprintf(instead, sizeof(instead), "go back to the store as it was before: fabricd --restore %s",
-                 kept);
+        snprintf(instead, sizeof(instead), "use the old store: fabricd --restore %s", kept);
         break;
     }
-    return fab_fail(err, PMIXFAB_ERR_NEWER,
-                    "store %s: written by a newer fabricd (schema %lld, this one knows %d); upgrade fabricd, "
-                    "or %s",
-                    store->path, (long long)version, known, instead);
+    return fab_fail(
+        err, PMIXFAB_ERR_NEWER,
+        "store %s: written by a newer fabricd (schema %lld, this one supports %d); upgrade fabricd, or %s",
+        store->path, (long long)version, known, instead);
 }
 
 /* ---- the version ---- */
 
-/* The one number that a query gives. */
+/* Return the number that is the result of a query. */
 static int query_number(struct store *store, const char *sql, int64_t *value, struct fab_err *err)
 {
     char text[32];
@@ -108,15 +107,15 @@ static int execute(struct store *store, const char *sql, const char *doing, stru
     return rc == SQLITE_OK ? PMIXFAB_OK : store_fail(store, rc, doing, err);
 }
 
-/* Steps run without foreign keys, so what they leave is checked as a whole. */
+/* Steps run without foreign keys, so all references are checked afterwards. */
 static int check_references(struct store *store, struct fab_err *err)
 {
     int64_t broken;
     int rc = query_number(store, "SELECT count(*) FROM pragma_foreign_key_check", &broken, err);
     if (rc == PMIXFAB_OK && broken != 0)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT,
-                        "store %s: %lld rows refer to rows that are not there: restore it from a backup",
-                        store->path, (long long)broken);
+                        "store %s: %lld rows refer to missing rows: restore it from a backup", store->path,
+                        (long long)broken);
     return rc;
 }
 
@@ -124,7 +123,7 @@ static int run_steps(struct store *store, const char *const *steps, int known, s
 {
     char text[96];
     int64_t version;
-    /* Read again: only now is it certain that nobody else migrates. */
+    /* Read again, now that no other process can migrate. */
     int rc = query_number(store, "PRAGMA user_version", &version, err);
     if (rc != PMIXFAB_OK || version == known)
         return rc;
@@ -149,7 +148,7 @@ int store_migrate(struct store *store, const char *const *steps, struct fab_err 
     return rc;
 }
 
-/* ---- is it the schema that the steps make? ---- */
+/* ---- comparison of the schema with that of the steps ---- */
 
 void store_harden(sqlite3 *db)
 {
@@ -158,7 +157,7 @@ void store_harden(sqlite3 *db)
     sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
 }
 
-/* The next character that means something: versions of SQLite write blanks and quotes otherwise. */
+/* Return the next significant character: versions of SQLite differ in blanks and quotes. */
 static char schema_next(const char **at)
 {
     for (;;) {
@@ -186,13 +185,14 @@ static bool same_statement(const char *a, const char *b)
     return false;
 }
 
-/* Does nothing by itself, and refers to nothing: an index, a view or a table that an operator has added. */
+/* Return whether the object is passive and references nothing: an index, a view or a table that an operator
+ * has added. */
 static bool is_harmless(const char *type, const char *sql)
 {
     static const char virtual[] = "createvirtual";
     const char *at = sql;
     if (sql != NULL && strcmp(type, "view") == 0)
-        return true; /* fabricd reads none */
+        return true; /* fabricd reads no view */
     if (sql == NULL || (strcmp(type, "table") != 0 && strcmp(type, "index") != 0) ||
         sqlite3_strlike("%references%", sql, 0) == 0)
         return false;
@@ -204,7 +204,7 @@ static bool is_harmless(const char *type, const char *sql)
 
 struct comparing {
     struct store *other;
-    bool is_store; /* the objects are the store's, and the other one is what they should be */
+    bool is_store; /* the objects are the store's, and `other` is the reference */
     bool strict;
 };
 
@@ -222,21 +222,21 @@ static int compare_object(struct store *store, sqlite3_stmt *row, void *cbdata, 
     if (there < 0 || same || (!comparing->is_store && there == 1))
         return there < 0 ? there : PMIXFAB_OK;
     if (!comparing->is_store)
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "store %s: its %s %.60s is not there: " STORE_RESTORE,
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "store %s: its %s %.60s is missing: " STORE_RESTORE,
                         store->path, type, name);
     if (there == 1)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT,
-                        "store %s: its %s %.60s is not as fabricd has made it: " STORE_RESTORE, store->path,
-                        type, name);
+                        "store %s: its %s %.60s is not as fabricd made it: " STORE_RESTORE, store->path, type,
+                        name);
     if (!comparing->strict && is_harmless(type, sql))
         return PMIXFAB_OK;
     return fab_fail(err, PMIXFAB_ERR_FOREIGN,
-                    "store %s: the %.10s \"%.60s\" in it is not fabricd's, and could change what is stored: "
+                    "store %s: the %.10s \"%.60s\" in it is not fabricd's, and could change stored data: "
                     "remove it with sqlite3 (DROP %.10s), or take another backup",
                     store->path, type, name, type);
 }
 
-/* Each object of one database against the other's. */
+/* Compare each object of one database with that of the other. */
 static int compare_objects(struct store *one, struct comparing comparing, struct fab_err *err)
 {
     return store_each(
@@ -247,7 +247,7 @@ static int compare_objects(struct store *one, struct comparing comparing, struct
 int store_check_schema(struct store *store, const char *const *steps, int version, bool strict,
                        struct fab_err *err)
 {
-    struct store made = {.path = store->path, .lock_fd = -1}; /* by the steps, in memory */
+    struct store made = {.path = store->path, .lock_fd = -1}; /* made by the steps, in memory */
     int code = sqlite3_open_v2(":memory:", &made.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
     for (int i = 0; code == SQLITE_OK && i < version; i++)
         code = sqlite3_exec(made.db, steps[i], NULL, NULL, NULL);

@@ -1,17 +1,16 @@
-/* store_sql.c - statements of the store, their values and rows, and SQLite's errors in our words. */
+/* store_sql.c - statements of the store, their values and rows, and messages for SQLite's errors. */
 #include "fabricd/store/store_priv.h"
 
 #include <string.h>
 
 /* ---- errors ---- */
 
-/* What the operator can do about it; the code of pmixfab.h in *code. */
+/* Return the advice for the operator; the code of pmixfab.h in *code. */
 static const char *sqlite_advice(int rc, int *code)
 {
     *code = PMIXFAB_ERR_IO;
     if (rc == SQLITE_IOERR_SHORT_READ)
-        return "it, or its log (-wal), was cut behind fabricd's back, and what was published last may be "
-               "lost: "
+        return "another program truncated it or its log (-wal), and the last generations may be lost: "
                "restart fabricd, and see fabricctl check";
     switch (rc & 0xff) {
     case SQLITE_BUSY:
@@ -20,14 +19,14 @@ static const char *sqlite_advice(int rc, int *code)
         return "another process has the database locked; end it, or wait for it";
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-    case SQLITE_ERROR: /* a table that should be there is not */
+    case SQLITE_ERROR: /* a table is missing */
     case SQLITE_SCHEMA:
     case SQLITE_MISMATCH:
         *code = PMIXFAB_ERR_CORRUPT;
         return STORE_RESTORE;
     case SQLITE_CONSTRAINT:
         *code = PMIXFAB_ERR_CONFLICT;
-        return "the store does not hold what the change starts from; restart fabricd";
+        return "the store does not hold the data on which the change is based; restart fabricd";
     case SQLITE_NOMEM:
         *code = PMIXFAB_ERR_NOMEM;
         return "out of memory";
@@ -42,7 +41,7 @@ static const char *sqlite_advice(int rc, int *code)
     case SQLITE_CANTOPEN:
         return "fabricd must be able to write the file and its directory";
     default:
-        return "look at the file system and its free space; nothing was changed";
+        return "check the file system and its free space; nothing was changed";
     }
 }
 
@@ -50,7 +49,7 @@ int store_fail(struct store *store, int rc, const char *doing, struct fab_err *e
 {
     int code;
     const char *what_to_do = sqlite_advice(rc, &code);
-    /* The handle's own message says more ("no such table: node"), but only where it is about this code. */
+    /* The handle's own message has details ("no such table: node"), but only if it belongs to this code. */
     bool own = store->db != NULL && sqlite3_extended_errcode(store->db) == rc;
     const char *reason = own ? sqlite3_errmsg(store->db) : sqlite3_errstr(rc);
     return fab_fail(err, code, "store %s: %s: %s: %s", store->path, doing, reason, what_to_do);
@@ -73,7 +72,7 @@ int store_corrupt(const struct store *store, struct fab_err *err, const char *fo
 
 /* ---- statements ---- */
 
-/* The prepared statement of this text; NULL, and why in *rc. */
+/* Return the prepared statement of this text; NULL: the error is in *rc. */
 static sqlite3_stmt *store_statement(struct store *store, const char *sql, int *rc)
 {
     size_t at = (uintptr_t)sql / 8 * 0x9e3779b1u % STORE_STATEMENTS;
@@ -102,7 +101,7 @@ static int bind_value(sqlite3_stmt *stmt, int i, const struct store_value *value
     switch (value->type) {
     case SQLITE_INTEGER:
         return sqlite3_bind_int64(stmt, i, value->number);
-    case SQLITE_TEXT: /* none: NULL */
+    case SQLITE_TEXT: /* NULL: no text */
         return sqlite3_bind_text(stmt, i, value->bytes, -1, SQLITE_STATIC);
     case SQLITE_BLOB:
         return sqlite3_bind_blob64(stmt, i, value->bytes, value->size, SQLITE_STATIC);
@@ -111,7 +110,7 @@ static int bind_value(sqlite3_stmt *stmt, int i, const struct store_value *value
     }
 }
 
-/* A statement with its values; NULL on error. */
+/* Bind the values of a statement; NULL on error. */
 static sqlite3_stmt *bound_statement(struct store *store, const char *sql, const struct store_value *values,
                                      const char *doing, int *result, struct fab_err *err)
 {
@@ -130,7 +129,7 @@ void store_done(sqlite3_stmt *row)
 {
     sqlite3_reset(row);
     if (row != NULL)
-        sqlite3_clear_bindings(row); /* they point at memory of the caller */
+        sqlite3_clear_bindings(row); /* they point to memory of the caller */
 }
 
 void store_forget_statements(struct store *store)
@@ -160,9 +159,10 @@ int store_run_one(struct store *store, const char *sql, const struct store_value
 {
     int rc = store_run(store, sql, values, doing, err);
     if (rc == PMIXFAB_OK && sqlite3_changes(store->db) != 1)
-        return fab_fail(err, PMIXFAB_ERR_CONFLICT,
-                        "store %s: %s: no such row; the store does not hold what the change starts from",
-                        store->path, doing);
+        return fab_fail(
+            err, PMIXFAB_ERR_CONFLICT,
+            "store %s: %s: no such row; the store does not hold the data on which the change is based",
+            store->path, doing);
     return rc;
 }
 

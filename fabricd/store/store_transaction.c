@@ -1,8 +1,8 @@
 /*
- * store_transaction.c - writing: its beginning and its end, and SQLite's write-ahead log.
+ * store_transaction.c - begin and end of write transactions, and SQLite's write-ahead log.
  *
- * The log is looked after, since SQLite goes on with one that somebody removed, and notices a shorter one
- * only when it reads what is gone.
+ * The log file is watched, since SQLite continues to use one that was removed, and notices a shorter one only
+ * when it reads the missing part.
  */
 #include <errno.h>
 #include <limits.h>
@@ -29,19 +29,18 @@ void store_log_know(struct store *store)
     store->log.size = st.st_size;
 }
 
-/* PMIXFAB_ERR_IO where it is not the one that is known. Shorter: another process has folded it, or nothing
- * can be read from it any more. */
+/* PMIXFAB_ERR_IO: the log is not the noted one. A shorter log: another process has folded it, or its data
+ * cannot be read any more. */
 static int check_log(struct store *store, struct fab_err *err)
 {
     struct stat st;
     if (!store->log.known)
         return PMIXFAB_OK;
     if (!log_stat(store, &st) || st.st_dev != store->log.device || st.st_ino != store->log.file)
-        return fab_fail(
-            err, PMIXFAB_ERR_IO,
-            "store %s: its log (%s-wal) was removed while fabricd has it open: restart fabricd, which "
-            "saves what was in it; do not kill it",
-            store->path, store->path);
+        return fab_fail(err, PMIXFAB_ERR_IO,
+                        "store %s: its log (%s-wal) was removed while fabricd has it open: restart fabricd, "
+                        "which saves its contents; do not kill it",
+                        store->path, store->path);
     if (st.st_size >= store->log.size)
         return PMIXFAB_OK;
     int code = sqlite3_wal_checkpoint_v2(store->db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
@@ -53,7 +52,7 @@ int store_checkpoint(struct store *store, struct fab_err *err)
     if (store->reading != 0)
         return PMIXFAB_OK;
     const int moved = check_log(store, err);
-    sqlite3_busy_timeout(store->db, 0); /* who reads now is not waited for */
+    sqlite3_busy_timeout(store->db, 0); /* do not wait for readers */
     int code = sqlite3_wal_checkpoint_v2(store->db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     sqlite3_busy_timeout(store->db, STORE_BUSY_MS);
     if (moved != PMIXFAB_OK)
@@ -74,12 +73,11 @@ int store_writable(const struct store *store, struct fab_err *err)
         return PMIXFAB_OK;
     return fab_fail(
         err, PMIXFAB_ERR_IO,
-        "store %s: its disk is %s: what is there is served, and nothing is published; it is tried again, and "
-        "fabricd goes on when there is room",
+        "store %s: its disk is %s: fabricd serves the stored state and publishes nothing until there is room",
         store->path, store->reading == EROFS ? "read-only" : "full");
 }
 
-/* SQLite goes on writing into a file that has no name any more: all of it would be lost at the end. */
+/* SQLite continues to write into a removed file: all data would be lost at the end. */
 static int check_in_place(struct store *store, struct fab_err *err)
 {
     int moved = 0;
@@ -107,7 +105,7 @@ int store_end(struct store *store, int rc, struct fab_err *err)
 {
     if (rc == PMIXFAB_OK)
         rc = store_run(store, "COMMIT", NULL, "committing", err);
-    /* SQLite has rolled back by itself after some errors, a full disk for one. */
+    /* SQLite has rolled back already after some errors, such as a full disk. */
     if (rc != PMIXFAB_OK && !sqlite3_get_autocommit(store->db))
         store_run(store, rollback_sql, NULL, "rolling back", NULL);
     if (rc == PMIXFAB_OK && store->log.known)

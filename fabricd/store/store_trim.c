@@ -1,8 +1,8 @@
 /*
- * store_trim.c - the history is kept within bounds, and numbers of generations above all that were given out.
+ * store_trim.c - keep the history within bounds, and generation numbers above all that were published.
  *
- * The oldest generations go first, a few rows a transaction. The newest generation's row is never removed,
- * nor one that a plane refers to.
+ * The oldest generations are removed first, a few rows per transaction. The row of the newest generation
+ * stays, and so do rows that a plane references.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,20 +10,20 @@
 #include "fabricd/base/clock.h"
 #include "fabricd/store/store_priv.h"
 
-#define ROWS    100 /* that one step removes at most, */
-#define STEP_MS 2   /* or as many as it can in this time */
+#define ROWS    100 /* limit of one step, */
+#define STEP_MS 2   /* or as many as fit into this time */
 
-/* After a step the log goes into the file if it has this many pages: that takes some milliseconds. */
+/* After a step the log is folded into the file if it has this many pages, which takes some milliseconds. */
 #define STEP_WAL_PAGES 200
 
-/* Free pages are used again, so the file is made smaller only where much of it is empty. */
+/* Free pages are reused, so the file is shrunk only if a large part of it is empty. */
 #define FREE_PAGES   1024 /* 4 MiB */
 #define FREE_PART    4    /* of the file */
 #define VACUUM_PAGES 128  /* in one step */
 
 #define TRIMMING "trimming the history"
 
-/* As the schema has it. */
+/* As declared in the schema. */
 static int64_t checked_bounds(const struct store_bounds *bounds)
 {
     return (int64_t)(7 * bounds->trimmed + 3 * bounds->changes + 5 * bounds->above + STORE_APPLICATION_ID);
@@ -35,7 +35,7 @@ int store_bounds(struct store *store, struct store_bounds *out, struct fab_err *
     bool bad = false;
     *out = (struct store_bounds){0};
     int rc = store_first(store, "SELECT trimmed, changes, above, checked FROM history", NULL,
-                         "reading what the history is", &row, err);
+                         "reading the state of the history", &row, err);
     if (rc == 1) {
         out->trimmed = store_number(row, 0, STORE_MAX_GENERATION, &bad);
         out->changes = store_number(row, 1, STORE_MAX_GENERATION, &bad);
@@ -44,7 +44,7 @@ int store_bounds(struct store *store, struct store_bounds *out, struct fab_err *
     }
     store_done(row);
     if (rc == 0 || bad)
-        return store_corrupt(store, err, "what is known of the history is not what was written");
+        return store_corrupt(store, err, "the state of the history has invalid values");
     return rc == 1 ? PMIXFAB_OK : rc;
 }
 
@@ -53,7 +53,7 @@ static int put_bounds(struct store *store, const struct store_bounds *bounds, st
     return store_run_one(
         store, "UPDATE history SET trimmed = ?1, changes = ?2, above = ?3, checked = ?4",
         VALUES(INT(bounds->trimmed), INT(bounds->changes), INT(bounds->above), INT(checked_bounds(bounds))),
-        "writing what the history is", err);
+        "writing the state of the history", err);
 }
 
 int store_count_changes(struct store *store, uint32_t n, struct fab_err *err)
@@ -95,7 +95,7 @@ int store_raise(struct store *store, uint64_t above, struct fab_err *err)
 
 /* ---- trimming --------------------------------------------------------------------------------------- */
 
-/* The next generation that has to go; 0: none. */
+/* Find the next generation to remove; 0: none. */
 static int find_next(struct store *store, const struct store_limits *limits,
                      const struct store_bounds *bounds, uint64_t *out, struct fab_err *err)
 {
@@ -115,7 +115,7 @@ static int find_next(struct store *store, const struct store_limits *limits,
     return rc < 0 ? rc : PMIXFAB_OK;
 }
 
-/* The places in the index by subject: a line of the change's subjects each, or the empty name. */
+/* Remove entries of the index by subject: one for each subject of the change, or the empty name. */
 static int remove_subjects(struct store *store, sqlite3_stmt *row, struct fab_err *err)
 {
     const char *lines = (const char *)sqlite3_column_text(row, 2);
@@ -130,7 +130,7 @@ static int remove_subjects(struct store *store, sqlite3_stmt *row, struct fab_er
     return rc;
 }
 
-/* The oldest change, if its generation counts as trimmed already; *n is 0 if there is none. */
+/* Remove the oldest change, if its generation counts as trimmed already; *n is 0 if there is none. */
 static int remove_one(struct store *store, const struct store_bounds *bounds, uint32_t *n,
                       struct fab_err *err)
 {
@@ -174,7 +174,7 @@ static int trim_in_steps(struct store *store, const struct store_limits *limits,
                        "INSERT OR REPLACE INTO trimmed_digest SELECT 1, generation, digest FROM generation"
                        " WHERE generation <= ?1 ORDER BY generation DESC LIMIT 1",
                        trimmed, TRIMMING, err);
-    if (rc == PMIXFAB_OK) /* of the generations that have no changes any more the rows */
+    if (rc == PMIXFAB_OK) /* the rows of generations without changes */
         rc = store_run(store,
                        "DELETE FROM generation WHERE generation <= ?1"
                        " AND generation NOT IN (SELECT generation FROM plane)"
@@ -182,13 +182,13 @@ static int trim_in_steps(struct store *store, const struct store_limits *limits,
                        "  WHERE change.generation = generation.generation)",
                        trimmed, TRIMMING, err);
     out->trimmed = bounds.trimmed;
-    /* Mostly there is nothing to do: that writes nothing. */
+    /* Usually there is nothing to do, and nothing is written. */
     if (rc != PMIXFAB_OK || (out->rows == 0 && bounds.trimmed == before))
         return rc;
     return put_bounds(store, &bounds, err);
 }
 
-/* What is trimmed may come back after a power cut, so no commit has to wait for the disk. */
+/* Trimmed data may reappear after a power cut, so commits need not wait for the disk. */
 static void trim_set_synchronous(struct store *store, bool on)
 {
     sqlite3_exec(store->db, on ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL", NULL, NULL,
@@ -204,7 +204,7 @@ int store_trim(struct store *store, const struct store_limits *limits, struct st
     int rc = store_begin(store, err);
     if (rc == PMIXFAB_OK) {
         rc = trim_in_steps(store, limits, out, err);
-        if (out->more) /* else the log is left to publications */
+        if (out->more) /* otherwise publications fold the log */
             sqlite3_wal_autocheckpoint(store->db, STEP_WAL_PAGES);
         rc = store_end(store, rc, err);
     }
@@ -246,5 +246,5 @@ int store_shrink(struct store *store, bool *more, struct fab_err *err)
     sqlite3_wal_autocheckpoint(store->db, STEP_WAL_PAGES);
     int code = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
     trim_set_synchronous(store, false);
-    return code == SQLITE_OK ? PMIXFAB_OK : store_fail(store, code, "giving back free pages", err);
+    return code == SQLITE_OK ? PMIXFAB_OK : store_fail(store, code, "releasing free pages", err);
 }

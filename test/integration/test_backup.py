@@ -165,7 +165,7 @@ class Restore(Case):
         daemon.ask("restore", file=self.backup).close()  # who asked is gone, before the file came and after it
         with self.give(daemon) as channel:
             self.progress(channel)
-        daemon.logged(re.compile("given up|beginning anew"))
+        daemon.logged(re.compile("cancelled|restarting"))
         daemon.wait_ready()
         self.assertGreater(self.change(daemon), 1)
 

@@ -91,10 +91,10 @@ class Reload(Case):
         lab.replace_file(node.conf, "[fabricd]\nrole = node\nprobe = ibnetdisc\n")
         done = node.ctl("reload")
         self.assertEqual((done.returncode, done.stderr.splitlines()), (1, [
-            f"fabricctl: {node.conf}:2:8: the role node needs to know its scheduler: --scheduler HOST[:PORT], the "
-            "host that it runs on",
-            f'fabricctl: {node.conf}:3:9: probe "ibnetdisc" asks the fabric: that is for the role scheduler',
-            "fabricctl: the configuration is not taken: 2 mistakes; what was in force stays"]))
+            f"fabricctl: {node.conf}:2:8: the role node needs the host of its scheduler: give "
+            "--scheduler HOST[:PORT]",
+            f'fabricctl: {node.conf}:3:9: probe "ibnetdisc" reads the fabric: it is for the role scheduler only',
+            "fabricctl: the configuration is rejected: 2 mistakes; the old settings stay in force"]))
 
     def test_formats_are_those_of_fabricctl(self):
         daemon = self.start()
@@ -177,7 +177,7 @@ class StoreOfTheService(Case):
                                "metrics": {"file": f"{theirs}/fabricd.prom"}})
         done = self.daemon.run_once("--check-config", user=65534, group=65534, extra_groups=[])
         self.assertEqual(done.returncode, 2)
-        self.assertIn(f'file: no file can be made in "{theirs}" by user nobody: Permission denied; let that user write there, as by '
+        self.assertIn(f'file: "{theirs}" by user nobody: Permission denied; permit it, as by '
                       "setfacl -m u:nobody:rwx, or set [metrics] listen instead\n", done.stderr)
         os.chown(theirs, 65534, 65534)
         self.assertEqual(self.daemon.run_once("--check-config", user=65534, group=65534, extra_groups=[]).returncode, 0)

@@ -102,7 +102,7 @@ class Callers(unittest.TestCase):
         with stranger("nobody", CONNECT, self.daemon) as readers:
             self.assertEqual(readers.stdout.readline(), "holding\n")
             self.assertTrue(self.daemon.refresh()["ok"])
-            self.assertEqual(self.daemon.log().count("more are refused"), 1)
+            self.assertEqual(self.daemon.log().count("further ones are refused"), 1)
             lab.wait_for(lambda: self.daemon.connections() == 32, what="those of nobody that have a place to be left")
             self.assertEqual(self.daemon.ctl("status", user="daemon").returncode, 0)  # nor each other
         lab.wait_for(lambda: self.daemon.connections() == 0, what="the readers to be gone")
@@ -120,7 +120,7 @@ class Unread(unittest.TestCase):
             hoards = [stack.enter_context(stranger(user, HOARD, daemon)) for user in ("nobody", "daemon", "bin")]
             for hoard in hoards:
                 self.assertEqual(hoard.stdout.readline(), "holding\n")
-            daemon.logged("answers are not read")
+            daemon.logged("answers are unread")
             self.assertEqual(len(daemon.control("history", limit=0)["changes"]), 1273)
             self.assertEqual(daemon.ctl("history", user="games").returncode, 0)
             closed = []
@@ -129,7 +129,7 @@ class Unread(unittest.TestCase):
                 hoard.stdin.flush()
                 closed.append(int(hoard.stdout.readline()))
             self.assertTrue(sum(closed) > 0 and max(closed) < 32, closed)
-        self.assertEqual(daemon.log().count("answers are not read"), 1)  # once a minute
+        self.assertEqual(daemon.log().count("answers are unread"), 1)  # once a minute
 
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root, to become somebody else")

@@ -30,7 +30,7 @@ class Usage(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         for command in ("run", "test", "compat", "build", "package", "bench", "fuzz", "san", "lint", "dist"):
             self.assertIn(f"  {command} ", done.stdout)
-        for args, status, says in ((["dance"], 2, ""), (["--pmix"], 1, "name the prefix"), (["compat"], 1, "name the prefixes"),
+        for args, status, says in ((["dance"], 2, ""), (["--pmix"], 1, "give the prefix"), (["compat"], 1, "give the prefixes"),
                                    (["--pmix", lab.tmpdir(), "build"], 1, "no PMIx library is installed there"),
                                    (["compat", lab.tmpdir()], 1, "no PMIx library is installed there"),
                                    (["fuzz", "nothing", "1"], 1, "NAME is one of: ")):

@@ -163,7 +163,7 @@ class Pool(Case):
         self.assertEqual(one.take(6), [[1000, 1005]])
         answer = other.ask(take=5, job="j", planes=["ib0"])
         self.assertEqual(answer["error"], -7)
-        self.assertIn("has 6 and wants 5 more: it may have 10", answer["message"])
+        self.assertIn("has 6 and requests 5 more: its quota is 10", answer["message"])
         self.assertEqual(root.take(20), [[1006, 1025]])
         self.assertEqual(other.ask(give_back=True, job="job")["error"], -4)  # another's
         self.assertEqual(other.ask(give_back=True, job="job", pid=one.pid)["error"], -14)
@@ -173,7 +173,7 @@ class Pool(Case):
         self.assertEqual(self.daemon.ctl("endpoints", "--free", "job", str(one.pid), user="nobody").returncode, 1)
         done = self.daemon.ctl("endpoints", "--free", "job", str(one.pid))
         self.assertEqual((done.returncode, done.stdout), (0, f"the endpoints of job job of process {one.pid} are released\n"))
-        self.assertIn(f"endpoints of job job of process {one.pid} are freed, asked for by uid 0", self.daemon.log())
+        self.assertIn(f"endpoints of job job of process {one.pid} are freed, requested by uid 0", self.daemon.log())
         for words in (["job"], ["--free"], ["--free", "job"], ["--free", "job", "x"]):
             self.assertEqual(self.daemon.ctl("endpoints", *words).returncode, 2, words)
         self.assertEqual(self.daemon.ctl("endpoints", "--free", "job", "1").returncode, 1)

@@ -86,7 +86,7 @@ class Live(Case):
         for tool in tools:
             tool.wait(f"^{UPDATED}.*\n")
             self.assertEqual(events_of(tool), pair(2))
-        self.assertNotIn("going on without it", self.daemon.log())
+        self.assertNotIn("continuing without it", self.daemon.log())
         cycle.wait(r"^updated$[^$]*pmixfab.generation uint64 2\n")
         self.assertEqual(events_of(cycle), pair(2))
         self.assertEqual(self.cost(), SLOW)

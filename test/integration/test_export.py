@@ -220,7 +220,7 @@ class Kept(unittest.TestCase):
 
     def test_a_command_that_hangs_is_ended_with_all_it_started(self):
         self.start(f"sleep 300 & echo $! >{self.told}; wait", deadline=1)
-        self.wait_export(why=f"command of export topology.conf: not done after 1 s, killed")
+        self.wait_export(why=f"command of export topology.conf: timed out after 1 s: killed")
         with open(self.told, encoding="utf-8") as file:
             self.assertTrue(lab.Held(int(file.read())).ended())
 

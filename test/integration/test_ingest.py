@@ -99,27 +99,27 @@ class Intake(Case):
         self.assertEqual(self.held(self.name), good[1])
 
     def test_another_host(self):
-        self.must_refuse("host=other", PERM, rf"^other: uid 0 on {NODE} may not describe this host, which is {OTHER}: ")
+        self.must_refuse("host=other", PERM, rf"^other: uid 0 on {NODE} may not report for this host, which is {OTHER}: ")
         self.assertEqual(self.held("other"), 0)
         self.assertEqual(self.deliver("host=scheduler", host=self.here)[0][0::2], (OK, ""))  # the scheduler's own
-        self.must_refuse("host=scheduler,uid=1", PERM, rf"^scheduler: uid 1 on {NODE} may not describe this host, ")
+        self.must_refuse("host=scheduler,uid=1", PERM, rf"^scheduler: uid 1 on {NODE} may not report for this host, ")
         # Here no name server answers, so that it may be known to one.
         self.must_refuse("host=nowhere", BUSY, rf"^nowhere: .*cannot resolve this name now .*uid 0 on {NODE}")
 
     def test_refused(self):
         for spec, code, reason in (
-                ("host=NODE,uid=65534", PERM, rf"^{self.name}: uid 65534 on {NODE} may not describe a host: that is for root and daemon$"),
-                ("host=NODE,ports=5,ttl=1,late=1", PERM, rf"uid 0 on {NODE} has expired: are the clocks"),
+                ("host=NODE,uid=65534", PERM, rf"^{self.name}: uid 65534 on {NODE} may not report for a host: only root and daemon may$"),
+                ("host=NODE,ports=5,ttl=1,late=1", PERM, rf"uid 0 on {NODE} has expired: check that the clocks"),
                 ("host=NODE,ports=5,alter=1", PERM, "it was altered, or made with another key"),
-                ("host=NODE,ports=5,change=1", PERM, rf"the credential of uid 0 on {NODE} seals another content$"),
+                ("host=NODE,ports=5,change=1", PERM, rf"the credential of uid 0 on {NODE} seals other content$"),
                 ("host=NODE,ports=5,other=1", PERM, rf"uid 0 on {NODE} seals another message, or one of another connection$")):
             self.refused_and_kept(spec, code, reason)
         for spec, code, reason in (
-                ("text=hello", FOREIGN, rf"the credential of uid 0 on {NODE} holds no delivery: "),
-                ("raw=100", PERM, "munged does not accept the credential"),
-                ("raw=600000", RANGE, "a credential of 600000 bytes: at most 4096 are taken"),
-                ("host=NODE,hello=65534", PERM, rf"^{self.name}: uid 65534 on {NODE} may not describe a host: that is for root and daemon$"),
-                ("host=NODE,again=1", PERM, "a message with a number that was used before"),
+                ("text=hello", FOREIGN, rf"the credential of uid 0 on {NODE} contains no delivery: "),
+                ("raw=100", PERM, "munged rejects the credential"),
+                ("raw=600000", RANGE, "a credential of 600000 bytes: at most 4096 are accepted"),
+                ("host=NODE,hello=65534", PERM, rf"^{self.name}: uid 65534 on {NODE} may not report for a host: only root and daemon may$"),
+                ("host=NODE,again=1", PERM, "a message whose number was used before"),
                 ("host=NODE,twice=1", PERM, rf"uid 0 on {NODE} was used before")):
             self.must_refuse(spec, code, reason)
 
@@ -134,7 +134,7 @@ class Intake(Case):
         made = stranger.do("sh", "-c", "echo hello | munge").strip()
         self.must_refuse(f"made={made}", PERM, "it was altered, or made with another key")
         made = self.there.do("sh", "-c", "echo hello | munge").strip()
-        self.must_refuse(f"made={made}", FOREIGN, "seals no message of fabricd")
+        self.must_refuse(f"made={made}", FOREIGN, "does not seal a message of fabricd")
 
     def test_a_credential_without_origin(self):
         bare = hosts.Host("bare", network=self.there)
@@ -167,7 +167,7 @@ print(all[-1].recv(1), flush=True)
 
     def test_silent_ones(self):
         self.connect()
-        self.daemon.logged(f"nodes: {NODE}: more than 16 connections of this address have not shown who they are: one is closed")
+        self.daemon.logged(f"nodes: {NODE}: more than 16 connections of this address have no valid credential: one is closed")
         self.assertEqual(self.deliver("host=NODE")[0][0], OK)
         self.assertLessEqual(self.daemon.status()["channel"]["unproven"], 16)
 

@@ -135,7 +135,7 @@ class Collect(Case):
         empty = os.path.join(self.dir, "empty.json")
         lab.replace_file(empty, json.dumps({"host": "node1", "items": []}))
         for options, reason in (
-                ({"probes": f"verbs:{empty}"}, "inventory: node1 has nothing that the probes know of"),
+                ({"probes": f"verbs:{empty}"}, "inventory: the probes found no device of node1"),
                 ({"probes": f"verbs:{self.dir}/absent.json"}, r"inventory: .*/absent\.json"),
                 ({"probes": "ibnetdisc"}, "inventory: there is no probe ibnetdisc of this host"),
                 ({"program": "/nonexistent/fabricd"}, "/nonexistent/fabricd: cannot be started: No such file"),
@@ -160,7 +160,7 @@ class Collect(Case):
         self.assertEqual(inventory[head + 2:head + 4], inventory[head:head + 2])
         self.assertEqual(whole[head:head + 4], bytes(4))
         self.assertEqual(inventory[head + 4:], whole[head + 4:])
-        server.said(r".*scan verbs: not done after")
+        server.said(r".*scan verbs: timed out after")
         self.assertEqual(server.left_behind()[0], 0)
         server.quit()
         if lab.SANITIZE != "thread":  # the sanitizer that the program would inherit ends a shell
@@ -297,7 +297,7 @@ class Deliver(Site):
         scheduler.said("inventory of node0001 waits: .*is fabricd running")
         self.daemon.start()
         self.wait_held("node0001", "node0002")
-        scheduler.said("inventory of .* taken by fabricd")
+        scheduler.said("inventory of .* accepted by fabricd")
         self.wait_name("node0001")
         self.assertEqual((self.published("1.1.1"), self.published("2.2.2")), (False, True))
         # And once more, over a connection that is dead by now.
@@ -319,7 +319,7 @@ class Deliver(Site):
         self.assertEqual(scheduler.deliver(inventory), "SUCCESS")
         scheduler.said("inventory of node0001 waits")
         scheduler.quit()
-        self.assertIn("inventories that fabricd has not taken, dropped: 1", scheduler.program.output.text)
+        self.assertIn("inventories dropped, not accepted by fabricd: 1", scheduler.program.output.text)
 
 
 if __name__ == "__main__":

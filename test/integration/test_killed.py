@@ -88,7 +88,7 @@ class Child(Case):
                 os.kill(child, number)
                 answer = self.daemon.answer(channel)
                 self.check_failed(self.daemon, answer, failures)
-                self.assertIn("not done after 1 s" if number == signal.SIGSTOP else f"signal {number.value} ",
+                self.assertIn("timed out after 1 s" if number == signal.SIGSTOP else f"signal {number.value} ",
                               answer["message"])
                 self.assertEqual(self.daemon.children(), [])
         channel = self.daemon.ask("refresh")

@@ -157,7 +157,7 @@ class Mirror(Case):
         watch.wait(f"{UPDATED}.*\n{UPDATED}.*\n")
         self.record("node0001", "20.40.2000")
         self.assertTrue(self.scheduler.control("refresh", host="node0001")["ok"])
-        node.logged("the scheduler asks for a scan")
+        node.logged("the scheduler requests a scan")
         self.wait_published("20.40.2000")
 
     def test_nobody_can_connect_to_it(self):
@@ -210,7 +210,7 @@ class Mirror(Case):
         status = node.wait_status(lambda status: status["stale"], "to notice")
         self.assertTrue(self.is_stale(node))
         self.assertTrue(os.path.exists(os.path.join(node.rundir, "stale")))
-        self.assertRegex(status["stale_reason"], "^the scheduler (cannot be reached|does not answer in time)$")
+        self.assertRegex(status["stale_reason"], "^the scheduler (cannot be reached|did not answer in time)$")
         self.record("node0001", "20.40.2000")
         node.look()
         center.do("ip", "link", "set", "eth0", "up")

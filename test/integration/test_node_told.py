@@ -44,15 +44,15 @@ class Case(test_node.Case):
                                       *whole(*args)[len(node.on.prefix()):]]
         node.start(wait=False)
         node.wait_status(lambda status: status["refused"], "to be refused")
-        self.both_say(node, f"node0001: uid {nobody} on {test_node.NODES['node0001']} may not describe a host: that is "
-                            "for root")
+        self.both_say(node, f"node0001: uid {nobody} on {test_node.NODES['node0001']} may not report for a host: "
+                            "only root")
         self.assertTrue(self.published("20.31.1014"))
 
     def test_too_often(self):
         """The rate is bounded; nothing is lost of it: in the end the last one is there."""
         node = self.node(firmware="20.0.0")
         node.wait_delivered()
-        text = "node0001 delivers more often than once a second: come again later"
+        text = "node0001 delivers more often than once a second: try again later"
         for turn in range(100):
             self.record("node0001", f"20.1.{turn}")
             before = node.status()["last_scan"]
@@ -78,7 +78,7 @@ class Case(test_node.Case):
         if listener.wait("^(heard|nothing)$").group(1) == "nothing":
             self.skipTest("the kernel tells this namespace nothing of PCI devices")
         node.wait_status(lambda status: status["last_scan"] != before, "to look")
-        self.assertIn("devices: something has changed", node.log())
+        self.assertIn("devices: a device has changed", node.log())
 
 
 if __name__ == "__main__":

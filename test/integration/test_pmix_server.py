@@ -67,14 +67,14 @@ class Life(Case):
             self.assertIn("fabricd_pmix_connections 20\n", self.daemon.ctl("metrics").stdout)
             os.kill(self.daemon.pmix_pid(), signal.SIGKILL)
             server = self.daemon.replaced(1)
-        self.assertEqual((server["why"], server["parted"], server["connected"]), ("pmix: the child died of signal 9 (Killed)", 20, 0))
+        self.assertEqual((server["why"], server["parted"], server["connected"]), ("pmix: the child was killed by signal 9 (Killed)", 20, 0))
         self.assertEqual((self.daemon.uri(), self.tool("register")), (uri, before))
-        self.assertIn("pmix: the child died of signal 9 (Killed); another one takes its place", self.daemon.log())
+        self.assertIn("pmix: the child was killed by signal 9 (Killed); another one replaces it", self.daemon.log())
         self.assertIn("fabricd_pmix_replaced_total 1\n", self.daemon.ctl("metrics").stdout)
         self.assertRegex(self.daemon.ctl("status").stdout, r"pmix .*replaced once, last at .*signal 9.*; 20 were connected to it")
         finding, = self.findings()
         self.assertEqual((finding["where"], finding["severity"]), ("pmix", "warning"))
-        self.assertRegex(finding["what"], "^the child died of signal 9 \\(Killed\\) at .*; 1 since the start$")
+        self.assertRegex(finding["what"], "^the child was killed by signal 9 \\(Killed\\) at .*; 1 since the start$")
         self.daemon.ctl("ack", "pmix-replaced")
         self.assertIsNotNone(self.findings()[0]["acked"])
 
@@ -98,7 +98,7 @@ class Life(Case):
         lab.replace_file(self.path, lab.fabric("fattree2:2,1,3", "capture"))
         self.assertEqual(self.daemon.refresh()["generation"], 2)  # it does not wait for a server for long
         server = self.daemon.replaced(1)
-        self.assertEqual(server["why"], "pmix: it has not answered for 2 s, and was killed")
+        self.assertEqual(server["why"], "pmix: no answer for 2 s: killed")
         self.assertFalse(os.path.exists(f"/proc/{pid}"))
         self.assertIn("pmixfab.generation uint64 2\n", self.tool("register"))
 
@@ -108,7 +108,7 @@ class Life(Case):
         shutil.rmtree(folder)
         with open(folder, "w", encoding="ascii"):
             os.kill(self.daemon.pmix_pid(), signal.SIGKILL)
-        self.daemon.logged("; another one takes its place", times=5)
+        self.daemon.logged("; another one replaces it", times=5)
         server = self.pmix_status()
         self.assertIsNone(server["pid"])
         self.assertIn(f"{folder}: ", server["why"])

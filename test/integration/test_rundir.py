@@ -201,7 +201,7 @@ class Strangers(Case):
                 (self.rundir, 0o755, nobody.pw_uid, nobody.pw_gid, f"{self.rundir}: another user owns it"),
                 (above, 0o755, nobody.pw_uid, 0, f"{above}: another user owns it"),
                 (above, 0o775, 0, nobody.pw_gid, f"{above}: a group may write to it"),
-                (above, 0o777, 0, 0, f"{above}: all may write to it")):
+                (above, 0o777, 0, 0, f"{above}: all users may write to it")):
             with self.subTest(said, bits=oct(bits)):
                 os.chown(path, owner, group)
                 os.chmod(path, bits)
@@ -260,7 +260,7 @@ class Strangers(Case):
             os.mkdir(pmix)
             lab.replace_file(os.path.join(pmix, "pmix.photos"), "not ours")
             os.chown(pmix, pwd.getpwnam("nobody").pw_uid, 0)
-            self.check_refused(pmix, "no folder of fabricd's own", content=["ib0.snap", "lock", "pmix"])
+            self.check_refused(pmix, "not a folder of fabricd", content=["ib0.snap", "lock", "pmix"])
             self.assertEqual(os.listdir(pmix), ["pmix.photos"])
             shutil.rmtree(pmix)
         self.daemon.start()

@@ -157,13 +157,13 @@ class Life(Case):
                 pid = self.start(unit)
                 self.configure("log = debug\n", role)
                 self.machine.do("systemctl", "reload", unit)
-                self.assertRegex(self.texts(INFO, unit), "(?m)^the configuration is read again: changed: .*log")
+                self.assertRegex(self.texts(INFO, unit), "(?m)^the configuration was reloaded: changed: .*log")
                 self.configure("log = none-of-them\n", role)
                 self.assertNotEqual(self.machine.run(["systemctl", "reload", unit]).returncode, 0)
                 self.assertRegex(self.texts(ERROR, unit), r"(?m)^/etc/fabricd\.conf:\d+:.*none-of-them")
                 self.configure("", role)
                 self.machine.do("kill", "-HUP", str(pid))  # does the same, and the unit does not stay in its reload
-                self.wait_line("the configuration is read again: changed: .*log", INFO, unit, times=2)
+                self.wait_line("the configuration was reloaded: changed: .*log", INFO, unit, times=2)
                 self.machine.wait_state(unit, "active")
                 self.assertEqual((self.machine.main_pid(unit), self.machine.show(unit, "Type")), (pid, "notify"))
                 self.machine.do("systemctl", "stop", unit)
@@ -382,7 +382,7 @@ class PmixServer(Case):
         self.addCleanup(lab.kill_group, other)
         self.assertEqual(other.stdout.readline(), "up\n")
         self.machine.do("systemctl", "start", "fabricd")  # which works without it
-        self.wait_line("127.0.0.1:24241: this host cannot listen there: Address already in use", ERROR, "fabricd-pmix")
+        self.wait_line("127.0.0.1:24241: this host cannot listen at this address: Address already in use", ERROR, "fabricd-pmix")
 
 
 class Node(Case):

@@ -169,7 +169,7 @@ class NoRoom(Case):
 
     def begun_anew(self):
         """Wait until the daemon has noticed that there is room again, and is ready for the second time."""
-        self.daemon.logged("there is room again: beginning anew")
+        self.daemon.logged("there is room again: restarting")
         self.daemon.notices.wait("READY=1", 2)
 
     def test_stopped_and_killed(self):
@@ -220,7 +220,7 @@ class NoRoom(Case):
         self.start("full")
         self.assertEqual(content(self.disk.path("fabricd.db")), before)
         self.disk.empty()
-        daemon.logged("its schema goes from 11 to ")
+        daemon.logged("its schema is migrated from 11 to ")
         daemon.notices.wait("READY=1", 2)
 
 

@@ -107,7 +107,7 @@ class Looked(Case):
             generation += 1
             hand(LEAF, self.port)
             self.daemon.until("generation", generation=generation)
-        self.assertIn("changes are seen at sweeps only", self.daemon.log())
+        self.assertIn("changes are noticed at sweeps only", self.daemon.log())
 
     def test_it_ends_with_its_daemon(self):
         """The simulator has places for ten clients, and one that is killed keeps its place."""
@@ -244,7 +244,7 @@ class Fresh(unittest.TestCase):
         sim.relink("leaf2", port)
         daemon.refresh()
         self.assertEqual(daemon.status()["inactive"], 2)
-        self.assertIn("warning: sweep: 2 cabled ports are not active: does a subnet manager run?", daemon.log())
+        self.assertIn("warning: sweep: 2 cabled ports are not active: check that a subnet manager runs", daemon.log())
         sim.sweep()
         daemon.refresh()
         self.assertEqual(daemon.status()["inactive"], 0)

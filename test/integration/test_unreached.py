@@ -104,7 +104,7 @@ class Unreached(unittest.TestCase):
 
     def refused(self, change, name):
         log = self.start(change, True).log()
-        self.assertIn("remote = yes needs a PMIx library that fabricd has repairs for, and ", log)
+        self.assertIn("remote = yes needs all repairs of the PMIx library, and ", log)
         self.assertIn(f"does not call the repair of {name}()", log)
 
     def test_symbolic(self):
@@ -126,7 +126,7 @@ class Unreached(unittest.TestCase):
 
     def test_without_remote_it_says_so_and_serves(self):
         daemon = self.start(Library.make_symbolic, False)
-        self.assertIn("not all repairs for the PMIx library, and ", daemon.log())
+        self.assertIn("some repairs of the PMIx library are off, and ", daemon.log())
         with stranger.tool(daemon.uri()) as channel:
             self.assertEqual(stranger.status_of(channel.ask(stranger.QUERY, stranger.query("pmix.fab.idx"))), 0)
 

@@ -242,7 +242,7 @@ class Refusals(unittest.TestCase):
 
     @unittest.skipIf(versions.DOOR, "fabricd has repairs of connections for this library")
     def test_remote(self):
-        self.refused("remote = yes needs a PMIx library that fabricd has repairs for", {"fabricd": {"probe": f"file:{os.path.join(lab.tmpdir(), 'none')}"}, "security": {"remote": "yes"}})
+        self.refused("remote = yes needs all repairs of the PMIx library", {"fabricd": {"probe": f"file:{os.path.join(lab.tmpdir(), 'none')}"}, "security": {"remote": "yes"}})
 
     def test_host(self):
         done = lab.run([lab.program("fabric-host"), "--rundir", os.path.join(lab.tmpdir(), "run"), "true"])

@@ -352,7 +352,7 @@ class Lives(Site):
         liar = self.start_node(self.machine, "node0001", host="node0002")
         self.addCleanup(self.end, liar)
         reason = liar.wait_status(lambda status: status["refused"], "to be refused")["reason"]
-        self.assertRegex(reason, rf"^node0002: uid 0 on {NODE} may not describe this host, which is 10\.91\.2\.2: ")
+        self.assertRegex(reason, rf"^node0002: uid 0 on {NODE} may not report for this host, which is 10\.91\.2\.2: ")
         self.assertIn(f"intake: refused: {reason}\n", self.scheduler.log())
         self.assertRegex(self.typed(liar, "status"), r"REFUSED.*node0002: uid 0 on")
         self.assertEqual(self.scheduler.stop(), 0)

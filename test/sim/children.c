@@ -167,7 +167,7 @@ static void child_end(struct child *child, int status, int code)
                                   .size = child->size,
                                   .milliseconds = (double)(clock_now(CLOCK_MONOTONIC) - child->began) / 1000};
     if (code == PMIXFAB_ERR_TIMEOUT)
-        fab_fail(&result.err, code, "%s: not done after %u s, killed", child->what, child->order.deadline);
+        fab_fail(&result.err, code, "%s: timed out after %u s: killed", child->what, child->order.deadline);
     else if (code != PMIXFAB_OK)
         fab_fail(&result.err, code, "%s: %s", child->what, child->reason);
     child->order.done(&result, child->order.cbdata);
@@ -180,7 +180,7 @@ static void child_program_ends(struct child *child)
     char last[200];
     program_end(&child->order, child->argv, &child->program, last, sizeof(last));
     const int status = child->program.status;
-    snprintf(child->reason, sizeof(child->reason), "the child ended with status %d; its last words were: %s",
+    snprintf(child->reason, sizeof(child->reason), "the child ended with status %d; its last output was: %s",
              status, last[0] != '\0' ? last : "none");
     child_end(child, status, status == 0 ? PMIXFAB_OK : PMIXFAB_ERR_IO);
 }
@@ -190,7 +190,7 @@ static void child_on_end(void *arg)
     struct child *child = arg;
     int (*run)(int argc, char **argv) = child->order.program != NULL ? NULL : main_of(child->argv[1]);
     if (child->how == SIM_SWEEPS_CRASH) {
-        snprintf(child->reason, sizeof(child->reason), "the child died of signal 6 (Aborted)");
+        snprintf(child->reason, sizeof(child->reason), "the child was killed by signal 6 (Aborted)");
         child_end(child, -1, PMIXFAB_ERR_IO);
         return;
     }

@@ -30,7 +30,7 @@ class Await(unittest.TestCase):
         self.site.control("refresh", wait=False)
         answer, seconds = self.waits(until="idle", deadline=5)
         self.assertEqual((answer["error"], answer["message"]),
-                         (-15, "await: not idle within 5 s: a sweep is under way"))
+                         (-15, "await: not idle within 5 s: a sweep is running"))
         self.assertEqual(seconds, 5)
         answer, _ = self.waits(until="idle", deadline=600)
         self.assertTrue(answer["ok"])

@@ -30,10 +30,10 @@ class Backup(Case):
         with open(other, "w", encoding="utf-8") as file:
             file.write("not ours" * 100)
         os.symlink(other, os.path.join(self.dir, "link"))
-        for file, force, why in (("backup.db", True, "give the whole path"), (other, False, "is there already"),
-                                 (other, True, "is no backup of fabricd's"), (self.site.store, True, "the store itself"),
-                                 (f"{self.dir}/link", True, "is no backup"), (self.dir, True, "is no backup"),
-                                 ("/nowhere/backup.db", False, "cannot be made")):
+        for file, force, why in (("backup.db", True, "give the whole path"), (other, False, "exists already"),
+                                 (other, True, "is not a backup of fabricd"), (self.site.store, True, "the store itself"),
+                                 (f"{self.dir}/link", True, "is not a backup"), (self.dir, True, "is not a backup"),
+                                 ("/nowhere/backup.db", False, "cannot be created")):
             answer = self.site.control("backup", file=file, force=force)
             self.assertFalse(answer["ok"], file)
             self.assertIn(why, answer["message"])
@@ -69,7 +69,7 @@ class Restore(Case):
         self.assertEqual(self.site.status()["generation"], 5)
         self.site.stop()
         said = self.restore()
-        self.assertIn(f"is restored from {self.backup}; what it was is kept as fabricd.db.before-restore", said)
+        self.assertIn(f"is restored from {self.backup}; the old store is kept as fabricd.db.before-restore", said)
         self.assertIn("readers may have seen generations up to 5, the store's newest is 2: it is served as generation 6", self.site.log())
         self.check_above(5)
         kinds = [(change["generation"], change["what"], change["before"], change["after"])
@@ -150,11 +150,11 @@ class Restore(Case):
         self.site.stop()
         self.check_refused("/nowhere", "cannot be restored: No such file")
         self.check_refused(self.site.store, "it is the store itself")
-        self.check_refused(self.site.save(), "it is no store of fabricd's")
+        self.check_refused(self.site.save(), "it is not a store of fabricd")
         with contextlib.closing(sqlite3.connect(other)) as store:
             store.execute("CREATE TABLE x (y)")
             store.commit()
-        self.check_refused(other, "it is no store of fabricd's")
+        self.check_refused(other, "it is not a store of fabricd")
         with open(self.backup, "rb") as file:
             good = file.read()
         broken = bytearray(good)

@@ -126,7 +126,7 @@ class Recorded(unittest.TestCase):
         self.assertEqual(sorted(found), ["10.0.0.7", "node0001"])
         self.assertIn("differs from that of NODE0001 by case only", found["node0001"]["what"])
         for host, part in (("node9", None), ("Node9", "Node9 differs by case only from node9, which reports"),
-                           ("10.1", "10.1 is an address and no host's name")):
+                           ("10.1", "10.1 is an address, not a host name")):
             code = self.site.deliver_items(host, [{"source": "verbs", "name": "mlx5_0"}])
             self.assertEqual(code, -14 if part else 0)
             self.assertIn(part or "", self.site.log().splitlines()[-1])

@@ -45,11 +45,11 @@ class Bounds(unittest.TestCase):
         self.assertEqual(set(self.numbers()), set(range(trimmed + 1, newest + 1)))
         refused = self.site.control("diff", **{"from": trimmed - 1, "to": newest})
         self.assertFalse(refused["ok"])
-        self.assertIn(f"trimmed: older than generation {trimmed + 1} there is no history", refused["message"])
+        self.assertIn(f"trimmed: the history begins with generation {trimmed + 1}", refused["message"])
         self.assertTrue(self.site.control("diff", **{"from": trimmed, "to": newest})["ok"])
         done = self.site.ctl("diff", "0", "1")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("trimmed: older than", done.stderr)
+        self.assertIn("trimmed: the history begins with generation", done.stderr)
         self.assertEqual(self.site.ctl("history").stdout.splitlines()[-1], f"trimmed: older than generation {trimmed + 1}")
         self.assertRegex(self.site.log(), rf"history: \d+ changes? removed, up to generation {trimmed}\b")
         # and when all is done, nothing is done any more

@@ -45,10 +45,10 @@ class Reload(Case):
         self.assertEqual(self.site.ctl_json("reload"), {"changed": [], "restart": []})
         self.site.hup()
         self.assertEqual(self.site.status(), before)  # also the time of the last sweep
-        self.assertEqual(self.log_since(start), ["info: reload asked for by uid 0",
-                                                 "info: the configuration is read again: nothing has changed"] * 2
-                         + ["info: SIGHUP: reading the configuration again",
-                            "info: the configuration is read again: nothing has changed"])
+        self.assertEqual(self.log_since(start), ["info: reload requested by uid 0",
+                                                 "info: the configuration was reloaded: nothing has changed"] * 2
+                         + ["info: SIGHUP: reloading the configuration",
+                            "info: the configuration was reloaded: nothing has changed"])
 
     def test_what_can_change_does(self):
         site = self.start()
@@ -116,7 +116,7 @@ class Reload(Case):
             self.reload({"fabricd": {"store": site.store + ".other", "vendor": "ACME"}, "nodes": {"user": "root"}}, *lines)
         self.assertEqual([(row["name"], row["value"]) for row in site.ctl_json("config")], before)
         self.assertFalse(os.path.exists(site.store + ".other"))
-        self.assertIn(f"warning: the configuration has changed where it cannot change now: {lines[1]}", self.log_since(0))
+        self.assertIn(f"warning: settings have changed that need a restart of fabricd: {lines[1].removeprefix('restart for: ')}", self.log_since(0))
         self.reload({"nodes": {"debounce_ms": 400}}, "changed: [nodes] debounce_ms", lines[1])
         self.assertEqual(site.ctl("--format", "csv", "reload").stdout.splitlines(), [
             "setting,what", "[fabricd] store,restart", "[fabricd] vendor,restart", "[nodes] user,restart"])
@@ -174,11 +174,11 @@ class Reload(Case):
                                     "[exports.files]\na.conf = dot\nb.conf =  slurm-tre --plane ib0\n")
         lines = [f"{self.conf}:{line}" for line in (
             '3:1: there is no setting "intervall" in section [fabricd]: is it interval?',
-            '4:7: log is "loud": it can be one of error, warning, info, debug',
-            '5:9: probe "none": there is none of this name (fabricd --help lists them)',
+            '4:7: log is "loud": give one of error, warning, info, debug',
+            '5:9: probe "none": there is no probe of this name (fabricd --help lists them)',
             '6:1: there is no section [chnges]: is it [changes]?',
             '9:8: [changes] hook: "x": give the program\'s whole path',
-            '10:1: hook stands in line 9 already: leave one of them out',
+            '10:1: hook is set in line 9 already: remove one of them',
             '12:15: admins: there is no user "no-such" on this host',
             '14:8: file is "m": give the file\'s whole path',
             '16:11: host pattern "(": Unmatched ( or \\(',
@@ -186,7 +186,7 @@ class Reload(Case):
             '19:1: "ib0" cannot be the name of an Ethernet plane',
             '20:1: neither a [section], nor name = value, nor a comment',
             f'23:11: b.conf is "slurm-tre --plane ib0": give a format of fabricctl export, then its options: {FORMATS}')]
-        lines.append("the configuration is not taken: 13 mistakes; what was in force stays")
+        lines.append("the configuration is rejected: 13 mistakes; the old settings stay in force")
         done = site.ctl("reload")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertEqual(done.stderr.splitlines(), [f"fabricctl: {line}" for line in lines])
@@ -252,7 +252,7 @@ class Config(Case):
         self.assertEqual(site.ctl("--format", "csv", "log", "debug").stdout, "level\ndebug\n")
         done = site.ctl("log", "loud")
         self.assertEqual((done.returncode, done.stderr),
-                         (1, 'fabricctl: log is "loud": it can be one of error, warning, info, debug\n'))
+                         (1, 'fabricctl: log is "loud": give one of error, warning, info, debug\n'))
         self.assertEqual(site.control("log")["error"], -5)
         self.assertEqual(self.in_force("[fabricd] log"), {"debug": "fabricctl log"})
         self.reload({}, "changed: [fabricd] log")
@@ -267,11 +267,11 @@ class Node(Case):
 
         for sections, said in (({"fabricd": {"interval": 1}, "metrics": {"file": metrics}}, "changed: [fabricd] interval, [metrics] file"),
                                ({"fabricd": {"interval": None, "host": "other"}}, "changed: [fabricd] interval"),
-                               ({"fabricd": {"probe": "file:/etc/fabric"}}, 'probe "file:/etc/fabric" asks the fabric: that is for the role scheduler')):
+                               ({"fabricd": {"probe": "file:/etc/fabric"}}, 'probe "file:/etc/fabric" reads the fabric: it is for the role scheduler only')):
             node.configure(sections)
             node.hup()
             self.assertIn(said, node.log())
-        self.assertIn("restart for: [fabricd] host", node.log())
+        self.assertIn("need a restart of fabricd: [fabricd] host", node.log())
         self.assertTrue(os.path.exists(metrics))
         self.assertEqual(node.status()["interval"], 3600)
         self.assertEqual(node.ctl("log", "debug").returncode, 0)

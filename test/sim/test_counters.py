@@ -72,7 +72,7 @@ class Asked(Counters):
     def test_without_a_probe_that_can(self):
         self.site = sim.Recorded(sim.fabric(self.fabric, "capture"))
         self.addCleanup(self.site.free)
-        self.assertIn("no probe that is configured", self.site.control("counters", name=LEAF)["message"])
+        self.assertIn("no configured probe", self.site.control("counters", name=LEAF)["message"])
 
 
 class Changed(Counters):

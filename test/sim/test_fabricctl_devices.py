@@ -168,7 +168,7 @@ class Nodes(base.Case):
             self.ctl(command, b"node\xff", status=2)
 
     def test_refresh_of_a_host(self):
-        daemon = self.daemon(refresh=[{"progress": "the host is asked to look"}, {"progress": "node0003 has delivered"},
+        daemon = self.daemon(refresh=[{"progress": "the host scans its devices"}, {"progress": "node0003 has delivered"},
                                       {"progress": "sweeping"}, {"ok": True, "generation": 4, "changed": True,
                                                                  "partial": False}],
                              diff=[{"ok": True, "from": 3, "to": 4, "known": True, "changes": [

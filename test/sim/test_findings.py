@@ -319,7 +319,7 @@ class Asked(Case):
         self.assertEqual(self.check()[0], 0)
         self.site.advance(1.1)
         self.assertEqual(self.check()[0], 1)
-        self.assertEqual(len(self.told("acknowledgement is over")), 1)
+        self.assertEqual(len(self.told("acknowledgement has ended")), 1)
 
 
 class Many(Case):

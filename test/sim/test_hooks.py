@@ -45,7 +45,7 @@ class Hooks(unittest.TestCase):
 
     def test_a_hook_that_fails_is_a_line(self):
         self.start(lambda program: {"status": 5, "says": "no such system"})
-        self.assertIn("error: hook for generation 1: the child ended with status 5; its last words were: no such system", self.site.log())
+        self.assertIn("error: hook for generation 1: the child ended with status 5; its last output was: no such system", self.site.log())
         self.change()
         self.assertIn("hook for generation 2: the child ended with status 5", self.site.log())
         self.assertFalse(self.site.status()["stale"])
@@ -57,14 +57,14 @@ class Hooks(unittest.TestCase):
         self.site.advance(2.9)
         self.assertNotIn("killed", self.site.log())
         self.site.advance(0.1)
-        self.assertIn("hook for generation 1: not done after 3 s, killed", self.site.log())
+        self.assertIn("hook for generation 1: timed out after 3 s: killed", self.site.log())
         self.assertEqual(len(self.told), 2)
 
     def test_the_oldest_are_left_out_when_too_many_wait(self):
         self.start(lambda program: {"seconds": 100} if program.environ["FABRICD_GENERATION"] == "1" else None, deadline=120)
         for _ in range(67):
             self.change()
-        self.assertEqual(self.site.log().count("is not told: 64 wait already"), 3)
+        self.assertEqual(self.site.log().count("64 are waiting already"), 3)
         self.assertEqual(len(self.told), 1)
         self.site.advance(102)
         self.assertEqual([int(program.environ["FABRICD_GENERATION"]) for program in self.told], [1, *range(5, 69)])

@@ -45,7 +45,7 @@ class Intake(unittest.TestCase):
         good = self.held()
         got, reason = self.deliver(machine(1, extra=1), OTHER)
         self.assertEqual(got, PERM)
-        self.assertRegex(reason, r"^node0001: uid 0 on 10\.0\.0\.2 may not describe this host, which is 10\.0\.0\.1")
+        self.assertRegex(reason, r"^node0001: uid 0 on 10\.0\.0\.2 may not report for this host, which is 10\.0\.0\.1")
         self.assertIn(f"warning: intake: refused: {reason}\n", self.site.log())
         self.assertEqual(self.held(), good)
         self.site.unresolved(OTHER)  # it may be known to a name server

@@ -127,12 +127,12 @@ class Failing(Case):
         failed = self.metrics()["fabricd_export_commands_total", "failed"] - 1
         self.site.advance(7)
         one = self.export(failures=3, generation=0, told=None)
-        self.assertEqual(one["why"], f"command of export {FILE}: the child ended with status 5; its last words were: no such controller")
+        self.assertEqual(one["why"], f"command of export {FILE}: the child ended with status 5; its last output was: no such controller")
         self.assertGreater(one["retry"], one["exported"])
         self.assertEqual(self.read(), self.made_now())  # the file is good
         self.assertRegex(self.site.ctl("status").stdout, rf"(?m)^EXPORT FAILS +{FILE}, .* its command succeeded at -; failed 3 times, again at .*: command")
-        self.assertRegex(self.site.log(), rf"error: command of export {FILE}: .*no such controller; tried again in 2 s")
-        self.assertRegex(self.site.log(), r"no such controller; tried again in 4 s")
+        self.assertRegex(self.site.log(), rf"error: command of export {FILE}: .*no such controller; next attempt in 2 s")
+        self.assertRegex(self.site.log(), r"no such controller; next attempt in 4 s")
         times = [line[0] for line in self.told]
         self.assertAlmostEqual(times[1] - times[0], 2.04, delta=0.005)
         self.assertAlmostEqual(times[2] - times[1], 4.04, delta=0.005)
@@ -148,7 +148,7 @@ class Failing(Case):
         self.end = {"seconds": None}
         self.start(deadline=1)
         self.site.advance(1)
-        self.export(failures=1, why=f"command of export {FILE}: not done after 1 s, killed")
+        self.export(failures=1, why=f"command of export {FILE}: timed out after 1 s: killed")
         self.assertFalse(self.site.status()["stale"])
         self.end = None
         self.site.advance(2.1)

@@ -10,7 +10,7 @@ class Sweeps(unittest.TestCase):
         site = sim.Site("fattree3:4", {"fabricd": {"deadline": 5}})
         self.addCleanup(site.free)
         served = site.ctl_json("matrix"), site.ctl_json("devices")
-        for how, why in ((sim.FAIL, "the port is down"), (sim.CRASH, r"signal 6 \(Aborted\)"), (sim.HANG, "not done after 5 s, killed")):
+        for how, why in ((sim.FAIL, "the port is down"), (sim.CRASH, r"signal 6 \(Aborted\)"), (sim.HANG, "timed out after 5 s: killed")):
             with self.subTest(why):
                 errors = len(site.errors())
                 site.sweeps(how)

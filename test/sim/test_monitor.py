@@ -174,7 +174,7 @@ class Noticed(Light):
 
 class Hurt(Light):
     """The child that looks dies, hangs, or the subnet under it is away."""
-    warning = "changes are seen at sweeps only"
+    warning = "changes are noticed at sweeps only"
 
     def noticed(self):
         generation = self.generation()
@@ -216,10 +216,10 @@ class Hurt(Light):
         self.start(config={"fabricd": {"deadline": 30}})
         self.site.light_sweeps(sim.HANG)
         self.site.advance(30)
-        self.assertNotIn("it hangs, and was killed", self.site.journal())
+        self.assertNotIn("light sweep: timed out: killed", self.site.journal())
         self.site.light_sweeps(sim.GOOD)
         self.site.advance(3)
-        self.assertIn("it hangs, and was killed", self.site.journal())
+        self.assertIn("light sweep: timed out: killed", self.site.journal())
         self.noticed()
 
     def test_the_sweep_of_a_change_fails(self):

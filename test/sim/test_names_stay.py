@@ -132,7 +132,7 @@ class Elsewhere(Case):
         self.assertIn(("name", f"{HOST} HCA-2", f"{HOST} HCA-2", f"0x{guid(1)} HCA-1"), told)
         self.assertIn((f"0x{guid(1)}", "HCA-1"), self.places().values())
         self.assertRegex(self.site.log(), rf'names: {HOST} HCA-2 its description is "{FACTORY}": it is not at the '
-                                            r"place where it had that name, leaf1-2\[30\]; its host is not known")
+                                            r"place where it had that name, leaf1-2\[30\]; its host is unknown")
         found = json.loads(self.site.ctl("--format", "json", "check").stdout)["findings"]
         self.assertIn(("unnamed", f"0x{guid(1)} HCA-1"), [(f["kind"], f["where"]) for f in found])
 

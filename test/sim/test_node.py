@@ -168,7 +168,7 @@ class Deliver(node_case.Case):
         self.look(node)
         self.assertTrue(self.published("20.40.2000"))
         self.delivered(node)
-        self.assertIn("deliver: what changed", node.log()[start:])
+        self.assertIn("deliver: a delta", node.log()[start:])
         self.equal(node)
 
     def test_both_are_killed(self):
@@ -214,7 +214,7 @@ class Deliver(node_case.Case):
         self.delivered(node)
         self.record("node0001", "20.40.2000")
         self.assertTrue(self.site.control("refresh", host="node0001")["ok"])
-        self.assertIn("the scheduler asks for a scan", node.log())
+        self.assertIn("the scheduler requests a scan", node.log())
         self.site.advance(1)
         self.assertTrue(self.published("20.40.2000"))
 

@@ -56,8 +56,8 @@ class Restarted(node_case.Case):
         self.assertEqual(self.one.status()["unknown"], "ucx" if forget else None)
         self.assertIn("completes" if forget else "delivered", self.one.ctl("status").stdout)
         self.assertNotIn("does not hold", self.one.ctl("status").stdout)
-        self.assertIn("node0001: probes that failed there: ucx; what they said before stands", self.site.log())
-        self.assertIn("node0001: probes that failed there: ucx", self.site.ctl("nodes").stdout)
+        self.assertIn("node0001: failed probes: ucx; their earlier data is kept", self.site.log())
+        self.assertIn("node0001: failed probes: ucx", self.site.ctl("nodes").stdout)
         self.record("node0001", source="ucx", transport=["ud_mlx5"])
         self.look(self.one)
         self.assertEqual((self.shown("transport"), self.failed()), (["ud_mlx5"], []))
@@ -87,7 +87,7 @@ class Restarted(node_case.Case):
         self.site.advance(5)
         self.assertEqual(self.shown("firmware"), ["20.1.3"])
         self.delivered(self.one)
-        self.assertNotIn("left out", self.one.log()[start:])
+        self.assertNotIn("is skipped", self.one.log()[start:])
 
     def test_a_damaged_file(self):
         path = os.path.join(self.one.rundir, "node.report")
@@ -103,7 +103,7 @@ class Restarted(node_case.Case):
             self.one.start()
             self.site.advance(5)
             self.assertEqual((self.shown("firmware"), self.shown("transport")), ([f"20.2.{i}"], ["rc_mlx5"]))
-            self.assertRegex(self.one.log()[start:], "node.report is left out: ")
+            self.assertRegex(self.one.log()[start:], "node.report is skipped: ")
 
     def test_the_scheduler_is_told_again(self):
         self.fails("ucx")

@@ -117,7 +117,7 @@ class Deliveries(Case):
         # Nobody is forgotten who only may have been meant.
         answer = site.control("forget", host="n")
         self.assertEqual((answer["ok"], answer["error"]), (False, -6))
-        self.assertIn("forget: n can be several hosts: give the whole name", answer["message"])
+        self.assertIn("forget: n matches several hosts: give the whole name", answer["message"])
         for name in ("n.b", "node0005"):
             self.assertTrue(site.control("forget", host=name)["ok"])
         self.assertEqual([n["host"] for n in site.control("nodes")["nodes"]], ["n.a"])
@@ -203,7 +203,7 @@ class Deliveries(Case):
         self.deliver(site, machine(1))
         self.published(site, 2)
         channel = site.ask("refresh", host="node0001")
-        self.assertIn("asked to look", channel.line(0)["progress"])
+        self.assertIn("scans its devices", channel.line(0)["progress"])
         self.deliver(site, machine(1, firmware="20.40.2000"))  # as it would, when it hears the order
         self.assertEqual(channel.line(), {"progress": "node0001 has delivered"})
         answer = channel.answer()

@@ -176,7 +176,7 @@ class Verify(Case):
 
     def test_failures(self):
         self.start(fabricd={"deadline": 5})
-        for how, why in ((sim.FAIL, "the port is down"), (sim.CRASH, r"signal 6 \(Aborted\)"), (sim.HANG, "not done after 5 s, killed")):
+        for how, why in ((sim.FAIL, "the port is down"), (sim.CRASH, r"signal 6 \(Aborted\)"), (sim.HANG, "timed out after 5 s: killed")):
             self.site.sweeps(how)
             done = self.site.ctl("verify")
             self.assertEqual((done.returncode, done.stdout), (1, ""), done)
@@ -241,7 +241,7 @@ class Expect(Case):
     def test_refusals(self):
         self.start()
         self.assertIn("no host or switch nobody", self.refused("expect", "nobody", "--replace"))
-        self.assertIn("node0001 is not expected", self.refused("expect", "node0001", "--cancel"))
+        self.assertIn("no swap of node0001 is announced", self.refused("expect", "node0001", "--cancel"))
         for days in ("31d", "99999999d"):
             self.assertIn("1 second to 30 days", self.refused("expect", "node0001", "--replace", "--for", days))
         for args in (["--replace"], ["--cancel"], ["node0001", "--replace", "--cancel"], ["node0001", "--for", "1h"],

@@ -71,7 +71,7 @@ class Switch(Parts):
         done = self.site.ctl("refresh", "--switch", "leaf2")
         self.assertEqual((done.returncode, done.stdout, done.stderr),
                          (0, "generation 1, as before: nothing changed (leaf2 and its neighbours were swept)\n",
-                          "fabricctl: sweeping leaf2 and what hangs on it\n"))
+                          "fabricctl: sweeping leaf2 and its neighbours\n"))
         self.unlink("leaf2", "spine1")
         done = self.site.ctl("refresh", "--switch", "leaf2", "--wait")
         self.assertRegex(done.stdout, r"\Ageneration 2, published just now \(leaf2 and its neighbours were swept\):\n"
@@ -86,7 +86,7 @@ class Switch(Parts):
         for name, near in (("leaf99", "; did you mean leaf1?"), ("node0001", ""), ("0x00000000deadbeef", "")):
             done = self.site.ctl("refresh", "--switch", name)
             self.assertEqual((done.returncode, done.stdout, done.stderr), (
-                1, "", f"fabricctl: refresh: no switch {name}: `fabricctl switches` shows those that there are{near}\n"))
+                1, "", f"fabricctl: refresh: no switch {name}: `fabricctl switches` lists them{near}\n"))
 
     def test_without_waiting(self):
         self.start()

@@ -61,7 +61,7 @@ class Default(Case):
         self.site.start()
         self.site.refresh()
         self.assertEqual((self.default(), self.told("default-plane")), ("ib1", [("ib1", "ib0", "ib1")]))
-        self.assertIn("default-plane ib1 ib0 -> ib1; [fabricd] default_plane says so", self.site.journal())
+        self.assertIn("default-plane ib1 ib0 -> ib1; set by [fabricd] default_plane", self.site.journal())
 
     def test_it_is_gone(self):
         """And when it is back, the new one stays."""

@@ -65,7 +65,7 @@ class Running(Case):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(f"{self.site.store}.before-restore{kept}", done.stdout)
             self.check_goes_on(seen)
-        self.assertEqual(self.site.log().count("beginning anew"), 3)
+        self.assertEqual(self.site.log().count(" replaces the store: restarting"), 3)
 
     OWN = ("CREATE TRIGGER own AFTER INSERT ON generation BEGIN DELETE FROM change; END",
            "CREATE TRIGGER own AFTER UPDATE ON plane BEGIN SELECT raise(abort, 'no'); END",
@@ -87,7 +87,7 @@ class Running(Case):
             self.alter(self.backup + ".own", sql)
             done = self.site.ctl("restore", self.backup + ".own")
             self.assertEqual(done.returncode, 1, sql)
-            self.assertRegex(done.stderr, r"is not fabricd's|as fabricd has made it|is not there", sql)
+            self.assertRegex(done.stderr, r"is not fabricd's|as fabricd made it|is missing", sql)
             self.assertEqual(len({change["generation"] for change in self.site.control("history", limit=0)["changes"]}), 5, sql)
         self.assertEqual(self.site.ctl("restore", self.backup).returncode, 0)
 
@@ -123,8 +123,8 @@ class Running(Case):
         self.aged()
         other = os.path.join(self.dir, "other.db")
         self.check_refused("cannot read: /nowhere: No such file", "/nowhere")
-        self.check_refused("no store of fabricd's", self.site.save())
-        self.check_refused("no store of fabricd's", self.dir)
+        self.check_refused("not a store of fabricd", self.site.save())
+        self.check_refused("not a store of fabricd", self.dir)
         with contextlib.closing(sqlite3.connect(self.site.store)) as store:
             store.execute("SELECT count(*) FROM node").fetchall()
             self.check_refused("it is a store in use", self.site.store)
@@ -161,7 +161,7 @@ class Running(Case):
         self.site.sweeps_take(10)
         channel = self.site.ask("refresh")
         self.assertTrue(self.site.status()["sweeping"])
-        self.check_refused("a sweep is under way: try again", self.backup)
+        self.check_refused("a sweep is running: try again", self.backup)
         self.assertTrue(channel.answer()["ok"])
 
 
@@ -211,13 +211,13 @@ class Schema(Case):
     def test_an_upgrade_is_told_and_the_old_store_kept(self):
         kept = self.old()
         self.site.start()
-        self.assertRegex(self.site.log(), r"store fabricd.db: its schema goes from 1 to \d+; as it was it is kept as fabricd.db.schema-1\n")
+        self.assertRegex(self.site.log(), r"store fabricd.db: its schema is migrated from 1 to \d+; the old store is kept as fabricd.db.schema-1\n")
         self.assertEqual(rows(kept, "PRAGMA user_version"), [(1,)])
         self.assertEqual(rows(kept, "SELECT count(*) FROM change"), [(36,)])
         self.site.stop()
         os.unlink(kept)
         self.site.start()
-        self.assertEqual(self.site.log().count("its schema goes"), 1)
+        self.assertEqual(self.site.log().count("its schema is migrated"), 1)
         self.assertFalse(os.path.exists(kept))
 
     def test_it_is_removed_after_its_time(self):
@@ -247,7 +247,7 @@ class Schema(Case):
             self.assertEqual(self.site.status()["generation"], 3)
             self.assertEqual([(c["what"], c["before"], c["after"]) for c in self.site.control("history", limit=0)["changes"]
                               if c["generation"] == 2], [("plane ib0", "number 0", "number 2")])
-            self.assertEqual(self.site.log().count("store: plane ib0 was number 0"), 1)
+            self.assertEqual(self.site.log().count("store: plane ib0 had number 0"), 1)
             self.site.stop()
             self.assertEqual(rows(self.site.store, "SELECT number, name FROM plane"), [(1, "ib1"), (2, "ib0")])
             self.site.start()

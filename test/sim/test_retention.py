@@ -143,7 +143,7 @@ class Missing(Kept):
         self.pull("leaf1", HOST)
         done = self.site.ctl("forget", "node0001")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("node0001 is there", done.stderr)
+        self.assertIn("node0001 is present", done.stderr)
         self.assertEqual(self.site.ctl("forget", "node9999").returncode, 1)
         self.assertEqual(self.site.ctl("forget", HOST).returncode, 0)
         self.site.idle()
@@ -534,7 +534,7 @@ class Flapping(Case):
         self.site.advance(2)
         self.plug("leaf1", port)  # nothing is published, and it is held for longer
         self.assertEqual(self.generation(), generation)
-        what = r"^it came or went (\d+) times since (\S+Z); suppressed until (\S+Z)$"
+        what = r"^came or went (\d+) times since (\S+Z); suppressed until (\S+Z)$"
         times, since, until = zip(*(re.match(what, f["what"]).groups() for f in (finding, *self.findings("flapping"))))
         self.assertEqual(times, ("3", "4"))
         self.assertEqual(since[0], since[1])

@@ -67,7 +67,7 @@ class Older(Case):
         self.site.kill9()
         self.reboot()  # what was published last was in the log only
         self.remove("-wal")
-        self.check_told(2, 3, "the store is older", "its log (-wal) was lost or cut")
+        self.check_told(2, 3, "the store is older", "its log (-wal) was lost or truncated")
         self.check_served(4)  # what it has, above all that was seen
         self.check_goes_on(5)
         self.site.advance(11)
@@ -92,7 +92,7 @@ class Older(Case):
     def test_older_than_its_backup(self):
         self.aged(backup=True)
         self.reboot()
-        self.check_told(2, 2, f"its backup {self.backup} has generation 2", "another file was put in its place")
+        self.check_told(2, 2, f"its backup {self.backup} has generation 2", "another file replaced it")
         self.site.advance(11)
         self.assertEqual(self.site.ctl("restore", self.backup).returncode, 0)  # as the finding says
         self.assertEqual(self.site.status()["gone"], [])

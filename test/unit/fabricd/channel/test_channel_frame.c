@@ -116,10 +116,10 @@ TEST(heads_that_are_wrong)
     must_fail_head(bytes, sizeof(bytes), PMIXFAB_ERR_OLDER, "version 0");
     bytes[8] = 1;
     bytes[11] = 1;
-    must_fail_head(bytes, sizeof(bytes), PMIXFAB_ERR_CORRUPT, "contradicts itself");
+    must_fail_head(bytes, sizeof(bytes), PMIXFAB_ERR_CORRUPT, "is inconsistent");
     bytes[11] = 0;
     bytes[18] = 1;
-    must_fail_head(bytes, sizeof(bytes), PMIXFAB_ERR_RANGE, "at most 4096 are taken");
+    must_fail_head(bytes, sizeof(bytes), PMIXFAB_ERR_RANGE, "at most 4096 are accepted");
 }
 
 TEST(seals)

@@ -223,7 +223,7 @@ SERVER_TEST(test_users)
     world.uid = 1000;
     assert_false(channel_peer_hello(&peer, "node7", &why));
     assert_int_equal(why.code, PMIXFAB_ERR_PERM);
-    assert_string_equal(why.reason, "node7: uid 1000 on 10.0.0.7 may not describe a host: that is for root");
+    assert_string_equal(why.reason, "node7: uid 1000 on 10.0.0.7 may not report for a host: only root may");
     must_close(&peer);
     world.uid = 0;
     peer = node("node7"); /* and whoever comes to its connection later */
@@ -231,7 +231,7 @@ SERVER_TEST(test_users)
     ask_news(&peer, 11, true);
     must_outcome(&peer, PMIXFAB_ERR_PERM, "uid 1000");
     deliver(&peer);
-    must_outcome(&peer, PMIXFAB_ERR_PERM, "node7: uid 1000 on 10.0.0.7 may not describe a host");
+    must_outcome(&peer, PMIXFAB_ERR_PERM, "node7: uid 1000 on 10.0.0.7 may not report for a host");
     assert_int_equal(intake.delivered, 0);
     channel_peer_close(&peer);
     world.uid = 0;
@@ -311,10 +311,10 @@ SERVER_TEST(test_forged)
                      "of uid 0 on 10.0.0.7 seals another message, or one of another connection");
     }
     forge(&peer, NULL, "a Report");
-    must_outcome(&peer, PMIXFAB_ERR_PERM, "seals another content");
+    must_outcome(&peer, PMIXFAB_ERR_PERM, "seals other content");
     char *other = world_credential("hello", 5);
     channel_peer_put(&peer, CHANNEL_DELIVER, ++peer.last, other, "a report", 8);
-    must_outcome(&peer, PMIXFAB_ERR_FOREIGN, "seals no message of fabricd");
+    must_outcome(&peer, PMIXFAB_ERR_FOREIGN, "does not seal a message of fabricd");
     free(other);
     channel_peer_put(&peer, CHANNEL_DELIVER, ++peer.last, "MUNGE:?", "a report", 8);
     must_outcome(&peer, PMIXFAB_ERR_PERM, "altered, or made with another key");
@@ -339,12 +339,12 @@ SERVER_TEST(test_replayed)
     channel_peer_put(&other, CHANNEL_DELIVER, ++other.last, credential, "a report", 8);
     must_outcome(&other, PMIXFAB_ERR_PERM, "another connection");
     channel_peer_put(&peer, CHANNEL_DELIVER, peer.last, credential, "a report", 8);
-    must_outcome(&peer, PMIXFAB_ERR_PERM, "a number that was used before");
+    must_outcome(&peer, PMIXFAB_ERR_PERM, "whose number was used before");
     must_close(&peer);
     peer = node("node7");
     peer.last = UINT32_MAX; /* the next one is 0 */
     deliver(&peer);
-    must_outcome(&peer, PMIXFAB_ERR_PERM, "a number that was used before");
+    must_outcome(&peer, PMIXFAB_ERR_PERM, "whose number was used before");
     must_close(&peer);
     peer = node("node7");
     peer.last = 1000;
@@ -352,7 +352,7 @@ SERVER_TEST(test_replayed)
     assert_int_equal(outcome_of(&peer).code, PMIXFAB_OK);
     peer.last = 936; /* too far behind */
     deliver(&peer);
-    must_outcome(&peer, PMIXFAB_ERR_PERM, "a number that was used before");
+    must_outcome(&peer, PMIXFAB_ERR_PERM, "whose number was used before");
     must_close(&peer);
     free(credential);
     channel_peer_close(&other);
@@ -427,13 +427,13 @@ SERVER_TEST(test_sizes)
     must_refuse_head((struct channel_head){CHANNEL_VERSION, CHANNEL_DELIVER, 2, 10, FAB_DELIVERY_MAX + 1},
                      PMIXFAB_ERR_RANGE, "bytes: at most");
     must_refuse_head((struct channel_head){CHANNEL_VERSION, CHANNEL_WAIT, 2, 10, CHANNEL_MAX_WORDS + 1},
-                     PMIXFAB_ERR_RANGE, "a message of 1025 bytes: at most 1024 are taken");
+                     PMIXFAB_ERR_RANGE, "a message of 1025 bytes: at most 1024 are accepted");
     must_refuse_head((struct channel_head){CHANNEL_VERSION, CHANNEL_WAIT, 2, CHANNEL_MAX_CREDENTIAL + 1, 10},
                      PMIXFAB_ERR_RANGE, "a credential of 4097 bytes");
     must_refuse_head((struct channel_head){CHANNEL_VERSION, CHANNEL_HELLO, 2, 10, 10}, PMIXFAB_ERR_CORRUPT,
-                     "not expected");
+                     "unexpected message");
     must_refuse_head((struct channel_head){CHANNEL_VERSION, CHANNEL_NEWS, 2, 10, 10}, PMIXFAB_ERR_CORRUPT,
-                     "not expected");
+                     "unexpected message");
     must_refuse_head((struct channel_head){7, CHANNEL_WAIT, 2, 10, 10}, PMIXFAB_ERR_NEWER,
                      "it speaks version 7 of the nodes' channel, and this fabricd version 1");
 }
@@ -456,7 +456,7 @@ SERVER_TEST(test_many_bytes)
     for (unsigned i = 0; i < 20; i++)
         world_turn();
     channel_peer_ask(&last, CHANNEL_DELIVER, body, sizeof(body));
-    must_outcome(&last, PMIXFAB_ERR_BUSY, "too many deliveries wait already");
+    must_outcome(&last, PMIXFAB_ERR_BUSY, "too many deliveries are waiting");
     channel_peer_close(&peers[0]);
     TURN_UNTIL(status().connected == FIT);
     channel_peer_ask(&last, CHANNEL_DELIVER, body, sizeof(body));

@@ -207,7 +207,7 @@ WORKER_TEST(test_explained)
         const char *part;
     } cases[] = {
         {EMUNGE_SUCCESS, PMIXFAB_OK, ""},
-        {EMUNGE_CRED_EXPIRED, PMIXFAB_ERR_PERM, "uid 5 on 10.0.0.7 has expired: are the clocks"},
+        {EMUNGE_CRED_EXPIRED, PMIXFAB_ERR_PERM, "uid 5 on 10.0.0.7 has expired: check that the clocks"},
         {EMUNGE_CRED_REWOUND, PMIXFAB_ERR_PERM, "uid 5 on 10.0.0.7 was made in the future"},
         {EMUNGE_CRED_REPLAYED, PMIXFAB_ERR_PERM, "uid 5 on 10.0.0.7 was used before"},
         {EMUNGE_CRED_UNAUTHORIZED, PMIXFAB_ERR_PERM, "for another user"},
@@ -215,7 +215,7 @@ WORKER_TEST(test_explained)
         {EMUNGE_BAD_CRED, PMIXFAB_ERR_PERM, "altered, or made with another key"},
         {EMUNGE_SOCKET, PMIXFAB_ERR_UNREACH, "no munged answers on this host"},
         {EMUNGE_NO_MEMORY, PMIXFAB_ERR_NOMEM, "memory"},
-        {EMUNGE_SNAFU, PMIXFAB_ERR_PERM, "munged does not accept"},
+        {EMUNGE_SNAFU, PMIXFAB_ERR_PERM, "munged rejects"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct credential_result result = {.munge = cases[i].error, .maker = {.uid = 5}};

@@ -140,9 +140,9 @@ TEST(takes_what_stands_twice_where_it_may)
 
 #define REMOTE "[security]\nremote = yes\n[pmix]\n"
 #define OLD_PLACE                                                                                            \
-    ": nodes connect neither by the URI of fabricd's PMIx server nor by its run directory any more: give "   \
-    "the scheduler's host, as scheduler = HOST or HOST:PORT\n"
-#define PLACE " is no place: expected HOST or HOST:PORT, and [ADDRESS]:PORT for IPv6\n"
+    ": a URI of a PMIx server or a run directory is not accepted any more: give the scheduler's host, as "   \
+    "scheduler = HOST or HOST:PORT\n"
+#define PLACE ": expected HOST or HOST:PORT, or [ADDRESS]:PORT for IPv6\n"
 #define NEEDS_REMOTE                                                                                         \
     " is for connections of other hosts: set [security] remote = yes on the scheduler's host, or leave it "  \
     "out\n"
@@ -163,11 +163,11 @@ static const struct {
     {F "interval = 1 2\n", "2:12: interval is \"1 2\": give a number from 0 to 86400\n"},
     {F "interval =\n", "2:11: interval is \"\": give a number from 0 to 86400\n"},
     {F "\n  deadline = 0\n", "3:14: deadline is \"0\": give a number from 1 to 3600\n"},
-    {F "log = loud\n", "2:7: log is \"loud\": it can be one of error, warning, info, debug\n"},
-    {F "cost_model = cheap\n", "2:14: cost_model is \"cheap\": it can be one of rate, hops\n"},
-    {F "groups = rack\n", "2:10: groups is \"rack\": it can be one of leaf, pod, unit, auto\n"},
-    {F "rundir =\n", "2:9: rundir is empty: give a value or leave the line out\n"},
-    {F "vendor = ; nobody\n", "2:9: vendor is empty: give a value or leave the line out\n"},
+    {F "log = loud\n", "2:7: log is \"loud\": give one of error, warning, info, debug\n"},
+    {F "cost_model = cheap\n", "2:14: cost_model is \"cheap\": give one of rate, hops\n"},
+    {F "groups = rack\n", "2:10: groups is \"rack\": give one of leaf, pod, unit, auto\n"},
+    {F "rundir =\n", "2:9: rundir is empty: give a value or remove the line\n"},
+    {F "vendor = ; nobody\n", "2:9: vendor is empty: give a value or remove the line\n"},
     {"[security]\nremote = maybe\n", "2:10: remote is \"maybe\": give yes or no\n"},
     {"[ibnetdisc]\nmax_smps = 257\n", "2:12: max_smps is \"257\": give a number from 1 to 256\n"},
     {"[nodes]\ndebounce_ms = 9\n", "2:15: debounce_ms is \"9\": give a number from 10 to 60000\n"},
@@ -187,21 +187,21 @@ static const struct {
     {F "just words\n", "2:1: " NEITHER},
     {F "= 1\n", "2:1: " NEITHER},
     /* twice */
-    {F "interval = 1\n\ninterval = 1\n", "4:1: interval stands in line 2 already: leave one of them out\n"},
+    {F "interval = 1\n\ninterval = 1\n", "4:1: interval is set in line 2 already: remove one of them\n"},
     {F "store = /tmp/fabricd-a.db\n[names]\n" F "store = /tmp/fabricd-b.db\n",
-     "5:1: store stands in line 2 already: leave one of them out\n"},
+     "5:1: store is set in line 2 already: remove one of them\n"},
     {"[changes]\nhook = /bin/true\nhook = /bin/true\n",
-     "3:1: hook stands in line 2 already: leave one of them out\n"},
-    {"[sweep.env]\nA = 1\nB = 1\nA = 2\n", "4:1: A stands in line 2 already: leave one of them out\n"},
+     "3:1: hook is set in line 2 already: remove one of them\n"},
+    {"[sweep.env]\nA = 1\nB = 1\nA = 2\n", "4:1: A is set in line 2 already: remove one of them\n"},
     {"[ethernet]\nroce = 10.0.0.0/8\nroce = 11.0.0.0/8\n",
-     "3:1: roce stands in line 2 already: leave one of them out\n"},
+     "3:1: roce is set in line 2 already: remove one of them\n"},
     /* what does not fit */
     {"[changes]\nsuppress_max = 20\nsuppress = 60\n",
      "3:12: suppress_max is 20, less than suppress, 60" RAISE},
     {"[changes]\nsuppress = 601\n", "2:12: suppress_max is 600 (the default), less than suppress, 601" RAISE},
     {"[changes]\ndebounce_max = 1\n", "2:16: debounce_max is 1, less than debounce, 2 (the default)" RAISE},
     {F "role = node\nprobe = ethernet\n",
-     "2:8: the role node needs to know its scheduler: --scheduler HOST[:PORT], the host that it runs on\n"},
+     "2:8: the role node needs the host of its scheduler: give --scheduler HOST[:PORT]\n"},
     {F "role = node\nprobe = ethernet\nscheduler = fabricd.0;tcp4://10.91.0.1:24242\n",
      "4:13: scheduler" OLD_PLACE},
     {F "role = node\nprobe = ethernet\nscheduler = /run/fabricd\n", "4:13: scheduler" OLD_PLACE},
@@ -212,10 +212,10 @@ static const struct {
     {"[nodes]\nlisten = 10.92.0\n", "2:10: [nodes] listen: \"10.92.0\": " LISTEN},
     {F "scheduler = x\n", "2:13: scheduler is for the role node: give --role node, too\n"},
     {F "role = node\nscheduler = x\nprobe = ibnetdisc\n",
-     "4:9: probe \"ibnetdisc\" asks the fabric: that is for the role scheduler\n"},
+     "4:9: probe \"ibnetdisc\" reads the fabric: it is for the role scheduler only\n"},
     /* what is not there */
     {F "probe = ibnetdisc\nprobe = telepathy:x # is there?\n",
-     "3:9: probe \"telepathy:x\": there is none of this name (fabricd --help lists them)\n"},
+     "3:9: probe \"telepathy:x\": there is no probe of this name (fabricd --help lists them)\n"},
     {"[security]\nadmins = root, no-such-user\n",
      "2:16: admins: there is no user \"no-such-user\" on this host\n"},
     {"[nodes]\nuser = no-such-user\n", "2:8: [nodes] user: there is no user \"no-such-user\" on this host\n"},
@@ -232,9 +232,9 @@ static const struct {
     {"[metrics]\nlisten = 127.0.0.1\n", "2:10: [metrics] listen: \"127.0.0.1\": " ADDRESS},
     {"[metrics]\nlisten = ::1:0\n", "2:10: [metrics] listen: \"::1:0\": " ADDRESS},
     {"[metrics]\nlisten = localhost:9400\n", "2:10: [metrics] listen: \"localhost:9400\": " ADDRESS},
-    {"[metrics]\nlisten = 203.0.113.77:9400\n",
-     "2:10: [metrics] listen: 203.0.113.77:9400: this host cannot listen there: Cannot assign requested "
-     "address\n"},
+    {"[metrics]\nlisten = 203.0.113.77:9400\n", "2:10: [metrics] listen: 203.0.113.77:9400: this host cannot "
+                                                "listen at this address: Cannot assign requested "
+                                                "address\n"},
     {F "store = /nonexistent/fabricd.db\n",
      "2:9: store: there is no folder \"/nonexistent\": make it first\n"},
     {"[names]\npattern = (\n", "2:11: host pattern \"(\": Unmatched ( or \\(\n"},
@@ -287,8 +287,8 @@ TEST(tells_all_mistakes_at_once)
                 map),
         printed("2:1: there is no setting \"logg\" in section [fabricd]: is it log?\n"
                 "3:12: interval is \"soon\": give a number from 0 to 86400\n"
-                "5:1: deadline stands in line 4 already: leave one of them out\n"
-                "6:9: probe \"x\": there is none of this name (fabricd --help lists them)\n"
+                "5:1: deadline is set in line 4 already: remove one of them\n"
+                "6:9: probe \"x\": there is no probe of this name (fabricd --help lists them)\n"
                 "7:1: neither a [section], nor name = value, nor a comment\n"
                 "9:11: host pattern \"[\": Invalid regular expression\n"
                 "%s:2:1: expected a node GUID (0x and up to 16 hexadecimal digits)\n"
@@ -349,13 +349,13 @@ TEST(refuses_long_lines_long_lists_and_what_is_no_text)
     config_init(&config);
     config_read(&config, path, &mistakes);
     lines_of(&mistakes, text);
-    assert_string_equal(text, "2:8: a byte 0: this is no text\n");
+    assert_string_equal(text, "2:8: a byte 0: the file is not a text\n");
     config_mistakes_destroy(&mistakes);
 
     memset(text, '\n', sizeof(text));
     write_file(path, text, sizeof(text));
     config_read(&config, path, &mistakes);
-    assert_non_null(strstr(mistakes.items[0].text, ": larger than a configuration can be"));
+    assert_non_null(strstr(mistakes.items[0].text, ": too large for a configuration"));
 }
 
 TEST(refuses_an_absent_file)

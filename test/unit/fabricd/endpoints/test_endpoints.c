@@ -208,7 +208,7 @@ TEST_IN(test_burst, const struct folder *folder, folder_setup, folder_teardown)
     unsigned n = 0;
     while (rc == PMIXFAB_OK && n < 100000)
         n += (rc = endpoints_admit(site.endpoints, 12345, &err)) == PMIXFAB_OK;
-    must_fail(rc, PMIXFAB_ERR_BUSY, &err, "uid 12345 asks too often");
+    must_fail(rc, PMIXFAB_ERR_BUSY, &err, "too many requests of uid 12345");
     assert_in_range(n, ENDPOINTS_BURST, 99999);
     must(endpoints_admit(site.endpoints, 12346, &err), &err);
     for (n = 0; n < 2 * ENDPOINTS_BURST; n++) {
@@ -267,10 +267,10 @@ TEST_IN(test_starters, const struct folder *folder, folder_setup, folder_teardow
     must(endpoints_take(site.endpoints, &ask, &err), &err); /* it has them */
     assert_int_equal(rows_of(&site), 1);
     ask.count = 2;
-    must_fail(endpoints_take(site.endpoints, &ask, &err), PMIXFAB_ERR_CONFLICT, &err, "has others");
+    must_fail(endpoints_take(site.endpoints, &ask, &err), PMIXFAB_ERR_CONFLICT, &err, "has other endpoints");
     ask.pid = second, ask.count = 3;
     must_fail(endpoints_take(site.endpoints, &ask, &err), PMIXFAB_ERR_RANGE, &err,
-              "uid 12345 has 3 and wants 3");
+              "uid 12345 has 3 and requests 3");
     ask.uid = 0; /* may have any */
     must(endpoints_take(site.endpoints, &ask, &err), &err);
     ask.job = "b", ask.count = 5;

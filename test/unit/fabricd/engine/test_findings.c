@@ -192,7 +192,7 @@ TEST_IN(test_store, struct folder *folder, folder_setup, folder_teardown)
     assert_int_equal(sqlite3_exec(world.store->db, "UPDATE finding SET comings = 0", NULL, NULL, NULL), 0);
     findings_free(world.findings);
     assert_int_equal(findings_new(&world.config, world.store, &world.findings, &err), PMIXFAB_ERR_CORRUPT);
-    assert_non_null(strstr(err.text, "a finding is not what was written"));
+    assert_non_null(strstr(err.text, "a finding has invalid values"));
     assert_int_equal(sqlite3_exec(world.store->db,
                                   "UPDATE finding SET comings = 1, kind = 'of a newer fabricd'", NULL, NULL,
                                   NULL),

@@ -229,7 +229,8 @@ TEST_IN(test_away_and_back, struct place *p, setup_started, teardown)
         snprintf(host, sizeof(host), "node%02u", at);
         add(p, host, round);
         if (newest[at] == 0 && n == HOSTS) {
-            const char *text = printed("inventory refused: %s: too much waits for fabricd already\n", host);
+            const char *text =
+                printed("inventory refused: %s: too many inventories are waiting for fabricd\n", host);
             assert_true(says(p, text));
             refused++;
             continue;
@@ -237,7 +238,7 @@ TEST_IN(test_away_and_back, struct place *p, setup_started, teardown)
         n += newest[at] == 0;
         newest[at] = round;
         if (round == 1)
-            assert_true(says(p, "waits: ") && says(p, "is fabricd running?"));
+            assert_true(says(p, "waits: ") && says(p, "check that fabricd is running"));
     }
     assert_true(n == HOSTS && refused > 50);
     open_shop(p);
@@ -254,7 +255,7 @@ TEST_IN(test_away_and_back, struct place *p, setup_started, teardown)
         newest[at] = 0;
         say(p, "{\"ok\":true}\n");
     }
-    assert_true(says(p, "taken by fabricd\n"));
+    assert_true(says(p, "accepted by fabricd\n"));
     assert_int_equal(end(p), 0);
     assert_false(says(p, "dropped"));
 }
@@ -271,9 +272,9 @@ TEST_IN(test_too_many_bytes, struct place *p, setup, teardown)
         add(p, "node3", round);
     }
     add(p, "node4", 1);
-    assert_true(says(p, "inventory refused: node4: too much waits for fabricd already\n"));
+    assert_true(says(p, "inventory refused: node4: too many inventories are waiting for fabricd\n"));
     assert_int_equal(end(p), 0);
-    assert_true(says(p, "inventories that fabricd has not taken, dropped: 3\n"));
+    assert_true(says(p, "inventories dropped, not accepted by fabricd: 3\n"));
 }
 
 /* A newer one while the older is under way, which then fails: only the newer is left. */
@@ -316,7 +317,7 @@ TEST_IN(test_strange_answers, struct place *p, setup_started, teardown)
     }
     expect_request(p, "node1", 1);
     say(p, "{\"ok\":true}\n");
-    assert_true(says(p, "inventory of node1 taken by fabricd\n"));
+    assert_true(says(p, "inventory of node1 accepted by fabricd\n"));
 }
 
 TEST_IN(test_not_an_inventory, struct place *p, setup_started, teardown)
@@ -336,7 +337,7 @@ TEST_IN(test_not_an_inventory, struct place *p, setup_started, teardown)
     free(bytes);
     bytes = numbered("node1", 1, 77, &size);
     give(p, bytes, size);
-    assert_true(says(p, "inventory refused: node1: a change, and not what the host has as a whole\n"));
+    assert_true(says(p, "inventory refused: node1: a delta, not a full inventory\n"));
     assert_int_equal(end(p), 0);
     assert_false(says(p, "dropped"));
 }

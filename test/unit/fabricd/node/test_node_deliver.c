@@ -287,7 +287,7 @@ TEST_WITH(test_two_of_one_name, open_node, close_node)
     deliver_connected(node, true);
     report(1);
     reply_delivery(PMIXFAB_OK, "", 4711); /* it has been there before the answer */
-    assert_non_null(strstr(status().reason, "does another node have its name?"));
+    assert_non_null(strstr(status().reason, "check that no other node has its name"));
     const int64_t start = now;
     for (int deliveries = 0; deliveries < 20;) {
         if (delivery.fn != NULL) {

@@ -73,7 +73,7 @@ TEST(test_as_it_was)
         fab_report_destroy(&out.report);
         fab_report_destroy(&keep.report);
     }
-    assert_left_out("node018", "it is of host node017");
+    assert_left_out("node018", "it belongs to host node017");
 }
 
 TEST(test_damaged)

@@ -201,12 +201,12 @@ TEST(test_ends)
     must_end("fds", PMIXFAB_OK, "");
     must_end("fail=no such device", PMIXFAB_ERR_IO, "child: no such device");
     must_end("nothing=no devices", PMIXFAB_ERR_UNSUPPORTED, "child: no devices");
-    must_end("crash", PMIXFAB_ERR_IO, "child: the child died of signal 11 (Segmentation fault)");
+    must_end("crash", PMIXFAB_ERR_IO, "child: the child was killed by signal 11 (Segmentation fault)");
     must_end("exit=7", PMIXFAB_ERR_IO,
-             "child: the child ended with status 7; its last words were: last words");
+             "child: the child ended with status 7; its last output was: last words");
     /* A library's exit() with our number is nobody's word. */
     must_end("exit=3", PMIXFAB_ERR_IO,
-             "child: the child ended with status 3; its last words were: last words");
+             "child: the child ended with status 3; its last output was: last words");
 }
 
 TEST(test_sizes)
@@ -248,7 +248,7 @@ TEST(test_deadline)
     struct ended ended;
     run_child("hang", 1, 1000, &ended);
     assert_int_equal(ended.code, PMIXFAB_ERR_TIMEOUT);
-    assert_string_equal(ended.err.text, "child: not done after 1 s, killed");
+    assert_string_equal(ended.err.text, "child: timed out after 1 s: killed");
     /* What it left in its group ends with it; what left the group holds the pipe, until the deadline. */
     run_child("leave", 20, 1000, &ended);
     assert_int_equal(ended.code, PMIXFAB_OK);

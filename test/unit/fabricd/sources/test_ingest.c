@@ -95,7 +95,8 @@ LAB_TEST(test_one)
     lab.size = 0;
     give(&answers);
     assert_int_equal(answers.other, 1);
-    assert_string_equal(answers.reason, "the credential of uid 0 on 10.0.0.7 holds no delivery: it is empty");
+    assert_string_equal(answers.reason,
+                        "the credential of uid 0 on 10.0.0.7 contains no delivery: it is empty");
     stop_ingest();
 }
 
@@ -108,7 +109,7 @@ LAB_TEST(test_bounds)
     assert_int_equal(answers.n, 0);
     give(&answers);
     assert_int_equal(answers.busy, 1);
-    assert_non_null(strstr(answers.reason, "come again later"));
+    assert_non_null(strstr(answers.reason, "try again later"));
     set_gate(false);
     turn_until(&answers, INGEST_MAX_ITEMS + 1);
     assert_true(answers.good >= INGEST_BURST); /* the rest is more than one host may deliver at once */

@@ -54,13 +54,13 @@ LAB_TEST(test_users)
 LAB_TEST(test_hosts)
 {
     lab.address = "10.0.0.8";
-    open_as(PMIXFAB_ERR_PERM, "node7: uid 0 on 10.0.0.7 may not describe this host, which is 10.0.0.8");
+    open_as(PMIXFAB_ERR_PERM, "node7: uid 0 on 10.0.0.7 may not report for this host, which is 10.0.0.8");
     lab.address = NULL;
     open_as(PMIXFAB_ERR_PERM, "node7: the scheduler's host cannot resolve this name");
     lab.now += 2000;
     lab.address = "10.0.0.8";
     lab.ours = "10.0.0.7"; /* somebody here, but of another host */
-    open_as(PMIXFAB_ERR_PERM, "may not describe this host");
+    open_as(PMIXFAB_ERR_PERM, "may not report for this host");
     lab.ours = NULL;
     lab.origin = "127.0.1.1";
     open_as(PMIXFAB_ERR_PERM, "--origin");
@@ -213,7 +213,7 @@ static void no_delivery(void)
     struct fab_err err = {""};
     assert_true(check_all(&check, "head", &err) < 0);
     OWNED(free) void *bytes = check.bytes;
-    assert_non_null(strstr(err.text, "the credential of uid 0 on 10.0.0.7 holds no delivery: "));
+    assert_non_null(strstr(err.text, "the credential of uid 0 on 10.0.0.7 contains no delivery: "));
 }
 
 LAB_TEST(test_payloads)

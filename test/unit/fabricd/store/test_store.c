@@ -206,7 +206,7 @@ TEST_IN(test_generations_follow_each_other, struct folder *folder, folder_setup,
     must_hold(store, 2, &a);
     /* a change of what is not there */
     must_fail(publish_inventory(store, 3, &b, &c, &err), PMIXFAB_ERR_CONFLICT, &err,
-              "does not hold the inventory that the change starts from");
+              "does not hold the inventory on which the change is based");
     assert_int_equal(publish_inventory(store, 3, &empty, &c, &err), PMIXFAB_ERR_CONFLICT);
     must_hold(store, 2, &a);
     must_publish(store, 3, &a, &c);

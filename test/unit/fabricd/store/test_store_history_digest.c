@@ -81,13 +81,13 @@ TEST_IN(what_was_changed_is_found, struct folder *folder, folder_setup, folder_t
     must_be_good(store, GENERATIONS, GENERATIONS, 0);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         must_be_found(store, cases[i].sql,
-                      printed("generation %u is not as it was published", cases[i].generation));
+                      printed("generation %u does not match its digest", cases[i].generation));
     must_be_found(store,
                   "DELETE FROM change WHERE generation = 3; DELETE FROM generation WHERE generation = 3",
-                  "generation 3 is not there, or generation 4 is not as it was published");
+                  "generation 3 is missing, or generation 4 does not match its digest");
     must_be_found(store,
                   "DELETE FROM change WHERE generation = 6; DELETE FROM generation WHERE generation = 6",
-                  "generation 6 is not there, although it was published");
+                  "generation 6 is missing, although it was published");
     must_be_good(store, GENERATIONS, GENERATIONS, 0);
 }
 
@@ -100,7 +100,7 @@ TEST_IN(it_goes_on_behind_what_was_trimmed, struct folder *folder, folder_setup,
     assert_int_equal(step.trimmed, 3);
     must_be_good(store, GENERATIONS, 3, 0);
     must_be_found(store, "UPDATE trimmed_digest SET digest = digest + 1",
-                  "generation 4 is not as it was published");
+                  "generation 4 does not match its digest");
     publish_changes(store, GENERATIONS + 1);
     must_be_good(store, GENERATIONS + 1, 4, 0);
 }

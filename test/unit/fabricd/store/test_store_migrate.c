@@ -309,8 +309,8 @@ TEST_IN(test_going_back, struct folder *folder, folder_setup, folder_teardown)
     assert_int_equal(store_open(folder->db, &store, &err), PMIXFAB_ERR_NEWER);
     check_line(
         &err,
-        printed("written by a newer fabricd (schema %d, this one knows %d); upgrade fabricd, or go back to "
-                "the store as it was before: fabricd --restore %s",
+        printed("written by a newer fabricd (schema %d, this one supports %d); upgrade fabricd, or use the "
+                "old store: fabricd --restore %s",
                 newest.n, older.n, kept));
     int fd = open(kept, O_RDONLY | O_CLOEXEC);
     must_do(store_restore(folder->db, kept, fd, put_away, sizeof put_away, fresh_err()));
@@ -337,6 +337,6 @@ TEST_IN(test_nothing_is_kept_of_no_upgrade, struct folder *folder, folder_setup,
     const char *copy = printed("%s.restoring", folder->db);
     assert_int_equal(mkdir(copy, 0700), 0);
     assert_int_equal(open_with(folder->db, &newest, &store, &err), PMIXFAB_ERR_IO);
-    check_line(&err, "restoring: cannot be made");
+    check_line(&err, "restoring: cannot be created");
     assert_int_equal(ask_number(folder->db, "PRAGMA user_version"), older.n);
 }

@@ -115,8 +115,7 @@ TEST_IN(it_is_refused_and_stays, struct folder *folder, folder_setup, folder_tea
         {"PRAGMA user_version = 1000", false, PMIXFAB_ERR_NEWER, "written by a newer fabricd (schema 1000"},
         {"PRAGMA application_id = 7", false, PMIXFAB_ERR_FOREIGN,
          "of another program (application id 0x00000007)"},
-        {"UPDATE plane SET digest = digest + 1", false, PMIXFAB_ERR_CORRUPT,
-         "is not the one that was written"},
+        {"UPDATE plane SET digest = digest + 1", false, PMIXFAB_ERR_CORRUPT, "does not match its digest"},
         {"UPDATE plane SET retired = 0", true, PMIXFAB_ERR_CORRUPT, "restore it from a backup"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)

@@ -191,7 +191,7 @@ TEST_IN(test_whole_or_not, struct folder *folder, folder_setup, folder_teardown)
     assert_int_equal(put(store, 1, 1, &err), PMIXFAB_OK);
     model.stored[1] = 2; /* another than the one that is there */
     must_fail(tell(store, 1, &inv, &model, 1u << 1, &err), PMIXFAB_ERR_CONFLICT, &err,
-              "writing what was published");
+              "writing published reports");
     model.stored[1] = 1;
     must_be(store, &model);
     must_publish(store, 1, &inv, &next);
@@ -260,6 +260,6 @@ TEST_WITH(test_changed_rows, folder_setup, folder_teardown)
         if (rc != PMIXFAB_ERR_CORRUPT)
             print_error("not noticed: %s\n", damage[i]);
         assert_int_equal(rc, PMIXFAB_ERR_CORRUPT);
-        check_line(&err, "is not the one that was written");
+        check_line(&err, "does not match its checksum");
     }
 }

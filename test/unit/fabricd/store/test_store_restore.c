@@ -253,7 +253,7 @@ TEST_IN(what_is_not_ours_stays, const struct folder *folder, setup, teardown)
     struct store *store = open_store(folder->db);
     store_close(store);
     assert_int_equal(restore_backup(folder, kept, &err), PMIXFAB_ERR_IO);
-    check_line(&err, "fabric.db.restoring: cannot be made");
+    check_line(&err, "fabric.db.restoring: cannot be created");
     assert_int_equal(access(path_of(folder, "fabric.db.restoring"), F_OK), 0);
     assert_int_equal(access(path_of(folder, "fabric.db.before-restore"), F_OK), 0);
     assert_int_equal(unlink(path_of(folder, "fabric.db.restoring")), 0);

@@ -127,7 +127,7 @@ TEST_IN(test_bad_rows, struct folder *folder, folder_setup, folder_teardown)
         struct absent lost;
         assert_int_equal(sqlite3_exec(store->db, bad[i], NULL, NULL, NULL), SQLITE_OK);
         must_fail(store_absent_load(store, &lost, &err), PMIXFAB_ERR_CORRUPT, &err,
-                  "what was lost is not what was written");
+                  "a lost device has invalid values");
         sqlite3_exec(store->db, "DELETE FROM lost_node; DELETE FROM lost_cable", NULL, NULL, NULL);
     }
 }
