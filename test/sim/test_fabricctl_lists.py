@@ -90,12 +90,12 @@ class Captures(ctl_case.Case):
 
     def test_the_same(self):
         self.assertIn("the same fabric", self.ctl("diff", CAPTURE, CAPTURE))
-        self.assertEqual(self.value("diff", CAPTURE, CAPTURE), [])
+        self.assertEqual(self.value("diff", CAPTURE, CAPTURE), {"from": CAPTURE, "to": CAPTURE, "changes": []})
 
     def test_a_capture_and_its_cache(self):
         """One fabric in two forms."""
-        self.assertEqual(self.value("diff", CAPTURE, CACHE), [])
-        self.assertEqual(self.value("diff", CACHE, CAPTURE), [])
+        self.assertEqual(self.value("diff", CAPTURE, CACHE), {"from": CAPTURE, "to": CACHE, "changes": []})
+        self.assertEqual(self.value("diff", CACHE, CAPTURE), {"from": CACHE, "to": CAPTURE, "changes": []})
 
     def test_a_replaced_hca(self):
         guid = re.search(r'^caguid=0x([0-9a-f]+)', self.text, re.MULTILINE).group(1)
@@ -103,7 +103,7 @@ class Captures(ctl_case.Case):
         out = self.ctl("diff", CAPTURE, other, status=1)
         self.assertRegex(out, r"^KIND +WHAT +CHANGE +WHY\n")
         self.assertRegex(out, r"hca-replaced .*0x0000000000098765")
-        (row,) = [row for row in self.value("diff", CAPTURE, other, status=1) if row["kind"] == "hca-replaced"]
+        (row,) = [row for row in self.value("diff", CAPTURE, other, status=1)["changes"] if row["kind"] == "hca-replaced"]
         self.assertIsNone(row["time"])
         self.assertTrue(row["subjects"])
 
