@@ -140,7 +140,7 @@ TEST(test_another_hosts_devices_are_not_joined)
     assert_int_equal(h.joined.n_refused, 3);
     assert_int_equal(strcspn(h.lines, "\n"), strlen(h.lines) - 1);
     assert_non_null(strstr(h.lines, "a: 3 items"));
-    assert_non_null(strstr(h.lines, "of b"));
+    assert_non_null(strstr(h.lines, "to b"));
     assert_called(&h, 0x120, "b mlx5_0"); /* the operator's name for the host */
     uint32_t p = hosts_port(&h, 0x120, 1);
     assert_facts(&h.joined, p, "numa");
