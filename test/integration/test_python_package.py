@@ -311,7 +311,7 @@ class Placing(unittest.TestCase):
                     self.assertEqual(placed.names, tuple(plane.host(host).name for host in placed.hosts))
                     self.assertEqual((placed.n_usable, placed.n_down), (10, 0))
                 self.assertEqual(len(set(plane.place(plane.info.n_hosts).hosts)), plane.info.n_hosts, "all")
-                with self.assertRaisesRegex(pmixfab.NotFound, "no 11 hosts .*: 10 of those given are up, 0 are down"):
+                with self.assertRaisesRegex(pmixfab.NotFound, "no 11 hosts .*: 10 of the given hosts are up, 0 are down"):
                     plane.place(11, among)
                 self.assertRaises(pmixfab.InvalidArgument, plane.place, 1, [999])
                 self.assertRaises(pmixfab.NotFound, plane.place, 1, [])
