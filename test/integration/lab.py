@@ -567,15 +567,13 @@ class Fabricd:
 
     def children(self, which="--sweep-child"):
         """Process ids of its sweeping children that have begun (not of one that is just being made), or of others."""
-        found = []
-        try:
-            with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="ascii") as file:
-                for pid in file.read().split():
-                    with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as command:
-                        if which in command.read():
-                            found.append(int(pid))
-        except (FileNotFoundError, ProcessLookupError):
-            pass
+        found, gone = [], (FileNotFoundError, ProcessLookupError)
+        with contextlib.suppress(*gone), open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="ascii") as file:
+            for pid in file.read().split():
+                # one that ends meanwhile hides no other
+                with contextlib.suppress(*gone), open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as command:
+                    if which in command.read():
+                        found.append(int(pid))
         return found
 
     def connections(self):

@@ -174,7 +174,7 @@ class Numbers(unittest.TestCase):
         lab.require("unshare", "ibsim", "opensm")
         space = [sys.executable, "-B", os.path.join(lab.HERE, "small_space.py"), *self.MODULES]
         done = lab.run(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *space], env=dict(os.environ, FABRICD_BUILD=own_build()),
-                       timeout=lab.HUNG)
+                       timeout=3 * lab.HUNG)  # of four modules
         self.assertEqual(done.returncode, 0, done.stderr)
         said = json.loads(done.stdout)
         self.assertEqual((said["status"], said["died"]), ([0] * len(self.MODULES), 0), done.stderr[-3000:])
