@@ -166,7 +166,7 @@ class Collect(Case):
         if lab.SANITIZE != "thread":  # the sanitizer that the program would inherit ends a shell
             server = self.server("node1", program=self.program("sleep 600 &\nwait"), PMIX_MCA_pnet_fabricd_inventory_deadline="60")
             self.assertIsNone(server.collect(seconds=1))  # the caller's PMIX_TIMEOUT
-            server.said("inventory: timed out after 1 s: killed")
+            server.said("inventory: not done after 1 s, killed")
             self.assertEqual(server.left_behind()[0], 0)
             server.quit()
 
@@ -294,7 +294,7 @@ class Deliver(Site):
         self.assertEqual(self.daemon.stop(), 0)
         for inventory in (older, other, newer):
             self.assertEqual(scheduler.deliver(inventory), "SUCCESS")
-        scheduler.said("inventory of node0001 waits: .*is fabricd running")
+        scheduler.said("inventory of node0001 waits: .*check that fabricd is running")
         self.daemon.start()
         self.wait_held("node0001", "node0002")
         scheduler.said("inventory of .* accepted by fabricd")
