@@ -177,7 +177,7 @@ class StoreOfTheService(Case):
                                "metrics": {"file": f"{theirs}/fabricd.prom"}})
         done = self.daemon.run_once("--check-config", user=65534, group=65534, extra_groups=[])
         self.assertEqual(done.returncode, 2)
-        self.assertIn(f'file: "{theirs}" by user nobody: Permission denied; permit it, as by '
+        self.assertIn(f'file: "{theirs}" cannot be written by user nobody: Permission denied; permit it, as by '
                       "setfacl -m u:nobody:rwx, or set [metrics] listen instead\n", done.stderr)
         os.chown(theirs, 65534, 65534)
         self.assertEqual(self.daemon.run_once("--check-config", user=65534, group=65534, extra_groups=[]).returncode, 0)

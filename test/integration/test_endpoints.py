@@ -104,7 +104,7 @@ class Pool(Case):
         self.assertEqual(one.ask(give_back=True, job="job")["error"], -4)
         answer = other.ask(take=99, job="j", planes=["ib0"])
         self.assertEqual(answer["error"], -7)
-        self.assertIn("plane ib0 has 98 of 99 left", answer["message"])
+        self.assertIn("plane ib0 has only 98 of 99 requested endpoints left", answer["message"])
         self.assertEqual(other.take(1, "more", ["roce"]), -4)
         for request in ({"take": 0}, {"take": -1}, {"take": "many"}, {"take": 1 << 40}, {"take": 1, "planes": []},
                         {"take": 1, "planes": ["ib0", 7]}, {"take": 1, "planes": ["ib0"] * 33}, {"take": 1, "planes": "ib0"},

@@ -294,7 +294,7 @@ class Deliver(Site):
         self.assertEqual(self.daemon.stop(), 0)
         for inventory in (older, other, newer):
             self.assertEqual(scheduler.deliver(inventory), "SUCCESS")
-        scheduler.said("inventory of node0001 waits: .*is fabricd running")
+        scheduler.said("inventory of node0001 waits: .*check that fabricd is running")
         self.daemon.start()
         self.wait_held("node0001", "node0002")
         scheduler.said("inventory of .* accepted by fabricd")

@@ -66,9 +66,10 @@ class CommandLine(Case):
 
 class Places(Case):
     def test_run_directories(self):
-        for rundir in (self.path, self.path + "/run", "/proc/fabricd", "/nowhere/fabricd"):
+        for rundir, why in ((self.path, "not a folder"), (self.path + "/run", "cannot be"), ("/proc/fabricd", "cannot be"),
+                            ("/nowhere/fabricd", "cannot be")):
             daemon = self.make(rundir=rundir)
-            self.check_start(daemon, rundir, "cannot be")
+            self.check_start(daemon, rundir, why)
             self.assertFalse(os.path.exists(daemon.store))
         folder = os.path.join(lab.tmpdir(), "x" * 100)
         os.mkdir(folder)

@@ -145,7 +145,7 @@ class Program(unittest.TestCase):
             runs.append((source, subprocess.Popen([os.path.join(lab.ROOT, "system", "slurm-topology"), source, target], text=True,
                                                   stderr=subprocess.PIPE)))
         for source, process in runs:
-            self.assertEqual(process.communicate(timeout=lab.HUNG)[1], f"{source} is no file\n")
+            self.assertEqual(process.communicate(timeout=lab.HUNG)[1], f"{source} is not a regular file\n")
             self.assertEqual(process.returncode, 1)
             self.assertEqual(os.listdir(os.path.dirname(source)), ["from"])
 

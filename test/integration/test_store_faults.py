@@ -157,7 +157,7 @@ class NoRoom(Case):
         self.check_served(daemon, 2)
         status = daemon.status()
         self.assertTrue(status["stale"])
-        self.assertIn(f"store {daemon.store}: its disk is {word}: what is there is served", status["stale_reason"])
+        self.assertIn(f"store {daemon.store}: its disk is {word}: fabricd serves the stored state", status["stale_reason"])
         self.assertEqual([f["what"] for f in daemon.control("check")["findings"] if f["kind"] == "stale"],
                          [status["stale_reason"]])
         with daemon.ask("refresh") as channel:
@@ -243,8 +243,8 @@ class History(Case):
         daemon.wait_up()
         done = daemon.ctl("check", "--store")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertEqual(done.stderr, f"fabricctl: store {daemon.store}: its history was changed: generation 2 is not as "
-                         "it was published; restore it from a backup\n")
+        self.assertEqual(done.stderr, f"fabricctl: store {daemon.store}: its history was changed: generation 2 does not "
+                         "match its digest; restore it from a backup\n")
         self.feed.give(self.text)
 
     def test_a_history_of_before(self):
