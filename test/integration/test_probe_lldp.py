@@ -79,7 +79,7 @@ class Lldp(unittest.TestCase):
         self.assertRegex(item["switch-name"], "^l.+af-\u00fcone$")
         self.assertTrue(item["switch-name"].isprintable())
         self.assertEqual(beside.items(), [])
-        self.assertIn("the neighbour is no switch", beside.look().stderr)
+        self.assertIn("the neighbour is not a switch", beside.look().stderr)
 
 
 if __name__ == "__main__":
