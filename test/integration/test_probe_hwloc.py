@@ -2,7 +2,6 @@
 import glob
 import json
 import os
-import re
 import random
 import subprocess
 import tempfile
@@ -150,7 +149,7 @@ class Refused(Hwloc):
                         file.write(text)
                     done = run("hwloc:" + path)
                     self.assertEqual(done.returncode, 1)
-                    self.assertRegex(done.stderr, f"hwloc: {re.escape(path)}: (?:not a machine|so damaged)")
+                    self.assertIn(f"hwloc: {path}: not a machine", done.stderr)
         self.assertIn("No such file", run("hwloc:/nonexistent.xml").stderr)
         self.assertIn("the file of a recorded machine is missing", run("hwloc:").stderr)
 
@@ -166,7 +165,7 @@ class Refused(Hwloc):
                     done = run("hwloc:" + path)
                     self.assertIn(done.returncode, (0, 1), done.stderr)
                     if done.returncode == 1:
-                        self.assertRegex(done.stderr, f"hwloc: {re.escape(path)}: (?:not a machine|so damaged)")
+                        self.assertIn(f"hwloc: {path}: ", done.stderr)
 
     def test_damaged(self):
         """Cut off, and bytes changed: an error or a report, and never a crash. By both of hwloc's parsers."""
