@@ -210,7 +210,7 @@ class Service(unittest.TestCase):
                     self.assertEqual(self.machine.run(["sh", "-c", 'cat >"$0"', to], stdin=file).returncode, 0)
 
     def install(self, folder):
-        self.machine.do("sh", "-c", f"dpkg --install /srv/{folder}/fabric*.deb /srv/{folder}/libpmixfab0*.deb")
+        self.machine.do("sh", "-c", f"dpkg --install /srv/{folder}/fabric*.deb /srv/{folder}/libpmixfab0*.deb /srv/{folder}/pmix-guard*.deb")
 
     def states(self, what):
         return [self.machine.run(["systemctl", what, unit]).stdout.strip() for unit in ("fabricd", "fabricd-node")]
