@@ -315,7 +315,7 @@ static inline int pmixfab_plane(const struct pmixfab *fab, struct pmixfab_plane 
  * A cost is a number without a unit:
  * - 0 from a device to itself, #PMIXFAB_NO_PATH without a path;
  * - else the sum over the links of the cheapest path. A link at the plane's fastest rate costs 10, a slower
- *   one proportionally more. If fabricd counts hops, each link costs 1;
+ *   link proportionally more. If fabricd counts hops, each link costs 1;
  * - between two devices of one host: 1 on the same card, 2 below the same PCI switch, 4 on the same NUMA
  *   node, 6 in the same processor package, 9 across packages, 5 if their places are unknown.
  *

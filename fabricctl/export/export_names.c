@@ -176,8 +176,8 @@ void ctl_names_free(struct ctl_export_names *names)
  */
 
 /*
- * The name that has most switches in common with a vertex; among equal ones, the one with fewest other
- * switches.
+ * The best kept name for a vertex. The best name has the most switches in common with the vertex. If several
+ * names have equally many, the best name has the fewest other switches.
  */
 struct kept_name {
     const char *name;

@@ -2,9 +2,9 @@
  * cost.c - compute the compact form of a plane's costs: a row for each edge switch, and the shortest paths
  * between them.
  *
- * With the cheapest links only, which in most fabrics are all links: breadth-first search from up to 512 edge
- * switches at once. Bit s of a switch's vector means that source s has reached it. A level is one pass over
- * the switches; each of them gathers its neighbours' vectors.
+ * The first step uses the cheapest links only. In most fabrics these are all links. The step is a
+ * breadth-first search from up to 512 edge switches at once. Bit s of a switch's vector means that source s
+ * has reached it. A level is one pass over the switches; each of them gathers its neighbours' vectors.
  *
  * If links have different costs, each switch holds its distances to a block of sources, one vector lane for
  * each source. The distances start as those of the cheapest links alone, which are nearly right if few links
@@ -306,8 +306,8 @@ static void *alloc_vectors(size_t size)
 }
 
 /*
- * Give every device its row in dist: first the switches with devices, in the order in which the devices name
- * them (so that adjacent devices use adjacent rows), then one row for each device without a switch.
+ * Number the rows of dist. The switches with devices come first, in the order in which the devices name them,
+ * so that adjacent devices use adjacent rows. Each device without a switch gets one row after them.
  */
 static uint32_t number_edges(const struct fab_plane *plane, struct fab_costs *costs, uint32_t *edge_of,
                              uint32_t *sources, uint32_t *n_edges)
