@@ -14,11 +14,13 @@
 #include "topo/model/inventory.h"
 
 /*
- * To add a kind, add these (a test compares them):
+ * To add a kind, add these:
  * - its line here, graver kinds first
  * - its row in the table of finding_list.c: name, severity, advice
  * - its text in fabricctl(1), FINDINGS
  * - for severity error, its text in docs/operations.md, "What wakes you".
+ *
+ * Tests compare both documents with the table.
  *
  * Then add the code that finds it:
  * - If it follows from the inventory and its facts, write a check_*.c of this room. It uses check_add() and
