@@ -1,7 +1,7 @@
 /*
- * export.h - interface of the exports, files of whole planes for other programs: their commands, their
- * formats, and shared parts: an unfinished export, its target, a tree of switches, names
- * (docs/design/export.md).
+ * export.h - interface of the exports, files of whole planes for other programs (docs/design/export.md). It
+ * declares their commands, their formats, and shared parts: an unfinished export, its target, a tree of
+ * switches, and names.
  */
 #ifndef FABRICCTL_EXPORT_EXPORT_H
 #define FABRICCTL_EXPORT_EXPORT_H
@@ -150,10 +150,10 @@ struct ctl_leaves {
 };
 
 /*
- * Build the levels: parent[v] for each vertex, *n_vertices in all, with leaves 0..n-1; UINT32_MAX: a root.
- * Room for 2 * n is needed. Each inner vertex has at least two children and a higher number than they.
- * *irregular: more than half of the leaves lie on the paths between others, so the levels are only distances.
- * Return 0 or PMIXFAB_ERR_NOMEM.
+ * Build the levels. parent[v] becomes the parent of vertex v; UINT32_MAX: v is a root. There are *n_vertices
+ * vertices, and the leaves are 0..n-1. Room for 2 * n is needed. Each inner vertex has at least two children,
+ * and a higher number than its children. *irregular: more than half of the leaves lie on the paths between
+ * others, so the levels are only distances. Return 0 or PMIXFAB_ERR_NOMEM.
  */
 int ctl_levels(const struct ctl_leaves *leaves, uint32_t *parent, uint32_t *n_vertices, bool *irregular);
 

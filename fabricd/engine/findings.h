@@ -97,8 +97,8 @@ uint32_t findings_count(const struct findings *findings, enum fab_check_kind kin
 
 /*
  * Return the counts of findings. "errors", "warnings" and "notices" count the findings that are not
- * acknowledged and have no other cause. "worst" is the gravest of these severities. "acknowledged" counts
- * the acknowledged findings, "folded" those with another cause.
+ * acknowledged and have no other cause. "worst" is the gravest of these findings. "acknowledged" counts the
+ * acknowledged findings, "folded" those with another cause.
  */
 json_t *findings_summary(const struct findings *findings);
 

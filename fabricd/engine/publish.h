@@ -142,12 +142,12 @@ bool publisher_next_switch(const struct publisher *publisher, const char *name, 
 bool publisher_has_host(const struct publisher *publisher, const char *name);
 /*
  * List the cabled ports of the switch of this name or GUID. For a host, also list the ports at the other
- * ends. Free the list with free(). PMIXFAB_ERR_NOMEM.
+ * ends. Free the list with publish_ports_free(). PMIXFAB_ERR_NOMEM.
  */
 int publisher_ports_of(const struct publisher *publisher, const char *name, struct publish_ports *out);
 /*
- * List the first n cabled ports after *at, by GUID and number. If fewer are returned, there are no more.
- * Free the list with free(). PMIXFAB_ERR_NOMEM.
+ * List the first n cabled ports after *at, by GUID and number. If fewer are returned, there are no more. Free
+ * the list with publish_ports_free(). PMIXFAB_ERR_NOMEM.
  */
 int publisher_ports_behind(const struct publisher *publisher, const struct publish_port *at, uint32_t n,
                            struct publish_ports *out);

@@ -105,8 +105,9 @@ bool fab_reader_has_id(const struct pmixfab *fab, uint32_t index, const char *id
 
 /*
  * Return an identity of a device that only its facts contain; 0: none. For FAB_FACT_MAC, return the MAC of
- * its interface. For _SYSTEM_GUID, *node becomes the reported node GUID if two conditions hold: the device is
- * not known by its node GUID, and no other host's device has the same id. Otherwise *node is 0.
+ * its interface. The _SYSTEM_GUID of a device is returned if two conditions hold: the device is not known by
+ * its node GUID, and no other host's device has the same id. Then *node becomes the reported node GUID.
+ * Otherwise *node is 0.
  */
 uint64_t fab_reader_said(const struct pmixfab *fab, uint32_t index, enum fab_fact kind, uint64_t *node);
 /*
