@@ -2,8 +2,8 @@
  * check_lost.c - report lost things with their share of the plane's bisection, and rebuild the fabric with
  * them.
  *
- * Lost things are reported themselves. The comparison of a switch with its peers, and the list of its ports
- * with nothing behind them, use the fabric with the lost things in their places.
+ * Each lost thing has its own finding. The comparison of a switch with its peers uses the fabric with the
+ * lost things in their places. The list of a switch's ports with nothing behind them does the same.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -94,8 +94,8 @@ static void number_dimension(struct spot *spots, uint32_t n, unsigned dimension,
 }
 
 /*
- * Take over the places of a report's devices if it was and is the only report of its host, and its devices
- * are the same ports with the same facts.
+ * Take over the places of a report's devices from the last join, if the report was and is the only report of
+ * its host, and its devices are the same ports with the same facts.
  */
 static bool take_places(const struct join *j, uint32_t r)
 {

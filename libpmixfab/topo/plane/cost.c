@@ -64,8 +64,8 @@ static size_t bfs_space_size(const struct search *search)
 
 /*
  * Set row[s] = value for each set bit s. Each place is written once and starts as all ones, so an AND is
- * enough. Only the last block of a row may end inside a vector; that is written lane by lane, because the
- * following values belong to another block.
+ * enough. Only the last block of a row may end inside a vector. This vector is written lane by lane, because
+ * the following values belong to another block.
  */
 static FAB_ALWAYS_INLINE void bfs_mark(uint16_t *row, uint32_t width, const uint64_t *words, uint16_t value)
 {
@@ -334,8 +334,9 @@ static uint32_t number_edges(const struct fab_plane *plane, struct fab_costs *co
 }
 
 /*
- * Give devices without a switch their rows: each has its own, and the cost of the cable between two is in
- * dist itself, so that it counts once. These rows start at n_searched; no other device reaches them.
+ * Assign rows to devices without a switch. Each device has its own row. The cost of the cable between two
+ * such devices is in dist itself, so that it counts once. These rows start at n_searched, and no other device
+ * reaches them.
  */
 static void add_private_edges(const struct fab_plane *plane, struct fab_costs *costs, uint32_t n_searched)
 {

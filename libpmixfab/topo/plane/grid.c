@@ -61,9 +61,9 @@ static uint32_t grid_position(const struct grid *grid, uint32_t s, const struct 
 
 /*
  * All numberings of a grid differ by the order of its dimensions, by the factors of two that form a ring of
- * four, and by how each dimension is turned and shifted. There are few orders, so all are tried; turn and
- * shift are those of most remaining switches. If a numbering that moves none of them exists, an order that
- * keeps them all is found.
+ * four, and by how each dimension is turned and shifted. There are few orders, so all are tried. Turn and
+ * shift are chosen so that most remaining switches keep their numbers. If a numbering exists that moves no
+ * remaining switch, an order that keeps them all is found.
  */
 
 /*
