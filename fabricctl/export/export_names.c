@@ -169,8 +169,9 @@ void ctl_names_free(struct ctl_export_names *names)
 }
 
 /*
- * ---- vertices keep their names: a leaf the one of its switch, an inner vertex the one that most switches
- * below it had.
+ * ---- vertices keep their names
+ *
+ * A leaf has the name of its switch. An inner vertex has the name that most switches below it had.
  *
  * {"0xGUID": {"name": own name, "leaf": name, "above": [name, ...]}, ...}
  */

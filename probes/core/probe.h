@@ -148,8 +148,8 @@ struct probe {
 
 /*
  * Return the probe with its functions. It is the probe itself, or the probe of its module. This loads
- * libraries, so only a probing process calls it. NULL: the module or a library that it needs is missing; err
- * names the missing file.
+ * libraries, so only a probing process calls it. NULL: the module or a library that it needs is missing, and
+ * err names it.
  */
 const struct probe *probe_load(const struct probe *probe, struct fab_err *err);
 
