@@ -77,8 +77,8 @@ ctl_tree_fn ctl_write_slurm_tree, ctl_write_slurm_block, ctl_write_flux_jgf, ctl
     ctl_write_volcano, ctl_write_topograph, ctl_write_topograph_graph;
 
 /*
- * Write the header of a NumPy file (format 1.0, '<u2', C order) for an n x n matrix into buf; return its
- * length, a multiple of 64.
+ * Write the header of a NumPy file (format 1.0, '<u2', C order) for an n x n matrix into buf. Return the
+ * length of the header, a multiple of 64.
  */
 #define CTL_NPY_HEADER_MAX 128
 size_t ctl_npy_header(uint32_t n, unsigned char buf[static CTL_NPY_HEADER_MAX]);

@@ -230,9 +230,12 @@ struct swept_fabric {
 };
 void swept_fabric_destroy(struct swept_fabric *sweep);
 
-/* Name the sweep's inventory, reject a partial one, take flapping cables as down, and keep the places of
- * missing devices, unless the operator accepts the sweep as it is. *diff: the changes against the published
- * state, with conclusions. */
+/*
+ * Name the sweep's inventory and reject a partial one. Handle flapping cables as down, and keep the places of
+ * missing devices. If the operator accepts the sweep as it is, a partial sweep is not rejected, suppressed
+ * objects are released, and no place is kept. *diff: the changes against the published state, with
+ * conclusions.
+ */
 int sweep_take(struct swept_fabric *sweep, const struct publish_request *input, struct sweep_findings *report,
                struct fab_diff *diff, struct fab_err *err);
 int sweep_diff(const struct swept_fabric *sweep, bool unmanaged, struct fab_diff *diff, struct fab_err *err);

@@ -1,5 +1,5 @@
 /*
- * store_lock.c - files beside the store: its lock, PATH.lock, with the marks; and the check for disk space.
+ * store_lock.c - the lock file of the store, PATH.lock, with the marks. Also checks for disk space.
  *
  * flock() on the lock file allows one fabricd per store. The file has three lines: the pid of the owner (0:
  * none), and the marks.

@@ -268,10 +268,10 @@ struct fab_names_known {
 };
 
 /*
- * Give HCAs of inv (finished and named) the description that their GUID had before. This applies to an HCA
- * that no pattern and no map names, whose host is localhost, or whose description is only the beginning of
- * the former one ("node1" of "node1 hfi1_0"). One of its cables must be in its former place: at the same port
- * of the same switch, or of the switch that replaced it (topo/model/pairing.h). An HCA lost meanwhile
+ * Give HCAs of inv (finished and named) the description that their GUID had before. The HCA must have no name
+ * by a pattern or map, or its host must be localhost, or its description must be only the beginning of the
+ * former one ("node1" of "node1 hfi1_0"). One of its cables must be in its former place. This is the same
+ * port of the same switch, or of the switch that replaced it (topo/model/pairing.h). An HCA lost meanwhile
  * (lost_list.h) gets its name back by the same rules. Its description is then made of its host and device
  * name. An HCA at another place may belong to another host by now, so its description stays. *n_kept becomes
  * the number of HCAs with a changed description, which must be named again. PMIXFAB_ERR_NOMEM.

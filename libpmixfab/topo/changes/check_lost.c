@@ -87,7 +87,7 @@ bool fab_lost_is_waited_for(const struct fab_inventory *inv, const struct fab_lo
 
 /* ---- levels ---------------------------------------------------------------------------------------- */
 
-/* Add a cable: between switches it is a span; one to an HCA makes its switch a leaf. */
+/* Add a cable. A cable between switches is a span. A cable to an HCA makes its switch a leaf. */
 static void losing_add(struct losing *l, uint32_t a, uint32_t b, unsigned width, unsigned speed,
                        uint32_t lost)
 {

@@ -244,8 +244,8 @@ void conclude_port_moved(struct correlation *s, uint32_t port, const struct lost
 /* ---- cables between switches ---------------------------------------------------------------------- */
 
 /*
- * Return the lower end of the cable that a change is about, if the change is not taken and no HCA is at the
- * cable; else FAB_NONE.
+ * Return the lower end of the cable that a change is about. Return FAB_NONE if the change is taken or an HCA
+ * is at the cable.
  */
 static uint32_t switch_link(const struct correlation *s, const struct fab_inventory *inv, uint32_t raw)
 {

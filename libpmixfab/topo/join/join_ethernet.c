@@ -190,7 +190,7 @@ int join_ethernet(struct join *j)
  * cable to the segment. Devices that do not fit are cabled to the segment.
  *
  * The segment is a switch of at most 200 ports. If there are more switches and devices, the segment is a tree
- * of switches with 200 ports each: one switch joins the others, or two levels of switches do, and so on.
+ * of switches with 200 ports each. One switch joins the others, or two levels of switches do, and so on.
  * Switches come first, then devices by host. The cables of the tree have the plane's fastest rate. A plane of
  * one switch and nothing else has no segment.
  */

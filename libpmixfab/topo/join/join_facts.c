@@ -15,8 +15,8 @@
 /*
  * The place of each device in its host, as small numbers.
  *
- * Card: PCI domain, bus and device; ports of one node are on one card (the first of theirs in natural order).
- * The numbers of one host begin at 1, in the natural order of the texts.
+ * A card is a PCI domain, bus and device. Ports of one node are on one card (their first card in natural
+ * order). The numbers of one host begin at 1, in the natural order of the texts.
  */
 
 enum { CARD, SWITCH, NUMA, PACKAGE, DIMENSIONS };

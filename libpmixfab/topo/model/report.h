@@ -1,10 +1,10 @@
 /*
  * report.h - the report of a host about its own devices. It contains facts, each with its source.
  *
- * A report is a list of items. An item is one thing as one source sees it: a port of an RDMA device from
- * libibverbs, a network interface from hwloc, a transport of UCX. Items are independent; join.h puts those of
- * one device together. Every fact is a short text in the one canonical form of its kind, so that facts of
- * different sources can be compared.
+ * A report is a list of items. An item has the data of one source about one thing. Examples are a port of an
+ * RDMA device from libibverbs, a network interface from hwloc, or a transport of UCX. Items are independent;
+ * join.h puts those of one device together. Every fact is a short text in the one canonical form of its kind,
+ * so that facts of different sources can be compared.
  *
  * Add items and facts, then finish once: the report is then checked, in canonical order, and comparable.
  */

@@ -49,7 +49,7 @@ typedef bool (*fab_retain_fn)(const struct fab_inventory *before, uint32_t port,
  * Everything kept on the missing switch is kept on the new switch, at ports of the same numbers. The missing
  * switch is removed.
  *
- * A port can have no place: another cable is at its switch port, the new switch has fewer ports, or its
+ * A port can lose its place. Then another cable is at its switch port, the new switch has fewer ports, or its
  * switch reaches no seen node. Another HCA may have taken the place. Then the port is kept at the former
  * place of that HCA, if that place is free. Otherwise the port is kept at an unlisted port of its switch,
  * with the same number or the lowest free number. If its switch is gone, the switch to which more than half

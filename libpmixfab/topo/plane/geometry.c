@@ -229,7 +229,7 @@ static void bundle_number_remaining(struct bundle *bundles, uint32_t n, bool cha
     }
 }
 
-/* Compare: switches with a former rank first, by rank; new ones keep their order. */
+/* Compare two switches. Switches with a former rank come first, by rank. New switches keep their order. */
 static int by_rank(const void *x, const void *y)
 {
     const struct item *a = x, *b = y;

@@ -122,8 +122,8 @@ static uint64_t identity_fact_number(const struct pmixfab *fab, const struct sna
 }
 
 /*
- * Return the identity of a device. It is the node GUID (0 if the device has none) with the system image GUID,
- * and the MAC or the value in the place of the MAC.
+ * Return the identity of a device. It is the node GUID with the system image GUID, and the MAC or the value
+ * in its place. A device without a node GUID has 0.
  */
 static void identity_own(const struct pmixfab *fab, uint32_t index, uint64_t *node, uint64_t *system,
                          uint64_t *mac)

@@ -7,8 +7,9 @@
  * with equal content hashes have equal contents.
  *
  * A file is checked when it is mapped and trusted from then on. This is safe because published files are
- * never modified: a publisher writes a new file and renames it over the old one, whose readers keep the old
- * pages. Truncating a file or writing into it crashes its readers (SIGBUS) or gives them wrong data.
+ * never modified. A publisher writes a new file and renames it over the old file. Readers of the old file
+ * keep the old pages. Truncating a file or writing into it crashes its readers (SIGBUS) or gives them wrong
+ * data.
  *
  * A device is UP while its port is ACTIVE, and UNKNOWN if the state of the port is unknown. In every other
  * state it is DOWN, because a port that is INIT or ARMED carries no traffic. LIDs are not in a snapshot.
