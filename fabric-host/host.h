@@ -1,9 +1,10 @@
 /*
- * host.h - fabric-host, the PMIx host of one user, for the user's own clients and tools: it starts programs,
+ * host.h - fabric-host, the PMIx host of one user, for the user's own clients and tools. It starts programs,
  * stores published values, and answers fabric queries from a run directory of fabricd.
  *
- * Two threads: the loop owns the jobs and their processes, the PMIx library's thread owns the published
- * values. They communicate by posting functions, without waiting; only the loop waits for the library.
+ * fabric-host has two threads. The loop owns the jobs and their processes. The PMIx library's thread owns the
+ * published values. The threads communicate by posting functions, without waiting. Only the loop waits for
+ * the library.
  */
 #ifndef FABRIC_HOST_HOST_H
 #define FABRIC_HOST_HOST_H

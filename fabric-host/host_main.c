@@ -1,4 +1,4 @@
-/* host_main.c - fabric-host: its command line; creation and end of its parts. */
+/* host_main.c - read the command line of fabric-host, and create and end its parts. */
 #include <argp.h>
 #include <pmix.h>
 #include <pmix_server.h>

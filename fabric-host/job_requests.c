@@ -1,6 +1,6 @@
 /*
- * job_requests.c - requests of programs and tools for jobs: start, signal and end them; and notifications of
- * the library's thread about their processes.
+ * job_requests.c - handle requests of programs and tools to start, signal and end jobs. Also handle
+ * notifications of the library's thread about their processes.
  */
 #include <pmix.h>
 #include <signal.h>
@@ -125,8 +125,10 @@ static void spawn_on_loop(void *arg)
                               .n_info = s->n_info,
                               .parent = &s->caller,
                               .input_to = PMIX_RANK_INVALID};
-    /* A tool that gave a directive gets all output that it does not refuse, and its library writes it; the
-     * library of a program would discard it. */
+    /*
+     * A tool with a directive gets all output that it does not refuse, and its library writes the output.
+     * The library of a program would discard the output.
+     */
     if (s->n_info > 0 && jobs_find(s->caller.nspace) == NULL)
         order.away = PMIX_FWD_STDOUT_CHANNEL | PMIX_FWD_STDERR_CHANNEL;
     s->status = PMIX_SUCCESS;

@@ -40,8 +40,10 @@ static bool is_stop(const pmix_info_t directives[], size_t n)
     return false;
 }
 
-/* PMIx 4.2.2 frees its record when this returns, so the answer cannot wait for the loop: a pull for an
- * unknown job gets no output and no error. */
+/*
+ * PMIx 4.2.2 frees its record when this returns, so the answer cannot wait for the loop. So a pull for an
+ * unknown job gets no output and no error.
+ */
 pmix_status_t host_iof_pull(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t directives[],
                             size_t ndirs, pmix_iof_channel_t channels, pmix_op_cbfunc_t cbfunc, void *cbdata)
 {

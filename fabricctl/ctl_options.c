@@ -346,7 +346,10 @@ static const char *words_for_none(const struct ctl *ctl, const struct command *c
                                               : NULL; /* an unknown name gives a message instead */
 }
 
-/* Return the command of this name, or the only one that begins like it; NULL: with a message. */
+/*
+ * Return the command with this name, or the only command that begins with it. On failure write a message
+ * and return NULL.
+ */
 static const struct command *find_command(const char *name)
 {
     const struct command *found = NULL;

@@ -11,7 +11,7 @@
 #include "fabricd/base/log.h"
 #include "pmix/answers/plane_memory.h"
 
-/* The file: a ring of notes; the oldest is overwritten first. */
+/* The file is a ring of notes. The oldest note is overwritten first. */
 struct memory_ring {
     uint64_t n; /* number of notes ever made */
     struct memory_note {

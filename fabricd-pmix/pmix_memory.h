@@ -1,6 +1,6 @@
 /*
- * pmix_memory.h - a record of the plane that each requestor was given (pmix/answers/plane_memory.h), for the
- * next server: clients of a relay do not notice that the server was replaced.
+ * pmix_memory.h - record for the next server the plane that each requestor was given
+ * (pmix/answers/plane_memory.h). So clients of a relay do not notice that the server was replaced.
  */
 #ifndef FABRICD_PMIX_PMIX_MEMORY_H
 #define FABRICD_PMIX_PMIX_MEMORY_H

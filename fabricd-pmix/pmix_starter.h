@@ -11,8 +11,10 @@
 
 #include "topo/base/error.h"
 
-/* Find the starter; call it first, before the environment is changed. daemon: the process number of fabricd
- * as text; NULL: the manager. False: fabricd is gone. */
+/*
+ * Find the starter. Call this first, before the environment is changed. daemon: the process number of
+ * fabricd as text; NULL: the service manager is the starter. False: fabricd is gone.
+ */
 bool starter_open(const char *daemon);
 bool starter_is_daemon(void);
 

@@ -1,6 +1,6 @@
 /*
- * sandbox.h - restrictions that the server sets before a client can reach it, in case a client takes it over:
- * a bound of its memory, allowed system calls (seccomp), accessible files (Landlock), other processes.
+ * sandbox.h - restrictions that the server sets before a client can reach it, in case a client takes it over.
+ * They limit its memory, its system calls (seccomp), its files (Landlock), and its access to other processes.
  */
 #ifndef FABRICD_PMIX_SANDBOX_H
 #define FABRICD_PMIX_SANDBOX_H

@@ -134,8 +134,10 @@ static void reached_read(const struct link_map *map, struct library_tables *out)
     out->data.each = out->calls.each = each;
 }
 
-/* Count the relocations of this name in the table; -1: one of them does not resolve to `own`. A call that was
- * not made yet is not resolved. */
+/*
+ * Count the relocations of this name in the table; -1: a relocation does not resolve to `own`. A call that
+ * was not made yet is not resolved.
+ */
 static int reached_count(const struct library_tables *library, const struct relocations *table,
                          const char *name, const void *own, const void *original)
 {
@@ -170,7 +172,7 @@ static bool reached_one(const struct library_tables *library, const struct guard
     return data >= 0 && calls >= 0 && (data + calls > 0 || guarded->optional);
 }
 
-/* Return a function of the part that is not reached; NULL: all are. */
+/* Return a function of the part that is not reached; NULL: all functions are reached. */
 static const char *reached_look(enum guard_part part)
 {
     struct library_tables library;

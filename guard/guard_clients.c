@@ -1,11 +1,12 @@
 /*
- * guard_clients.c - connected clients: how much they may send and which messages reach the library; their
- * end; and the receivers of an event (docs/upstream.md, M1 to M10, C2, C17, R4, R8, R11, R18).
+ * guard_clients.c - limit the bytes that connected clients may send and the messages that reach the library.
+ * Handle the end of a client, and the receivers of an event (docs/upstream.md, M1 to M10, C2, C17, R4, R8,
+ * R11, R18).
  *
  * The library allocates as much as the first bytes of a message announce, and never frees the part of a
- * message whose connection is lost. It takes a message of a tool for the answer of its own server if the tag
- * is the same. It unpacks the contents of each command that it knows, and trusts each count. Here a message
- * is limited to the longest that fabricd uses, and a command must be one that fabricd answers.
+ * message whose connection is lost. If a message of a tool has the same tag, the library treats it as the
+ * answer of its own server. The library unpacks the contents of each known command, and trusts each count.
+ * Here a message is limited to the longest that fabricd uses, and a command must be one that fabricd answers.
  *
  * When a handshake fails, the library closes the connection's descriptor twice. If another thread gets its
  * number in between, that thread loses its new descriptor. Here the number stays in use until the library has
@@ -415,8 +416,10 @@ static void receive_look_at_all(void)
     }
 }
 
-/* Register only events that fabricd raises, and each once: the library stores each registered code
- * repeatedly, searches all of them for each further one, and sends an event once for each entry. */
+/*
+ * Register only events that fabricd raises, and each once. The library stores a registered code each time,
+ * and searches all codes for each further one. It then sends an event once for each entry.
+ */
 static void receive_events(pmix_peer_t *peer, pmix_ptl_hdr_t *header, const struct request *request)
 {
     const bool on = request->command == PMIX_REGEVENTS_CMD;

@@ -1,6 +1,6 @@
 /*
- * guard_connect.c - a connection during its handshake must not block others, and its failure must not affect
- * them (docs/upstream.md, C1 to C7, C11 to C17).
+ * guard_connect.c - a connection during its handshake must not block other connections. Its failure must not
+ * affect them either (docs/upstream.md, C1 to C7, C11 to C17).
  *
  * The library reads the first message of a new connection with blocking calls, on its only working thread.
  * Here it gets the connection when the message is complete and valid, and its credential is opened
@@ -193,8 +193,11 @@ static bool security_is_sound(const struct first_message *first, bool *munge)
             first_message_is_native(first));
 }
 
-/* A tool that is a process of a job of this server shares the job's record, which the library takes off its
- * list when it refuses the tool. It refuses a tool of another user or group than the registered ones. */
+/*
+ * A tool that is a process of a job of this server shares the job's record. If the library rejects the
+ * tool, it takes this record off its list. It rejects a tool if its user or group is not the registered
+ * one.
+ */
 static bool shares_soundly(const struct first_message *first)
 {
     return !guard_serves_user() || !first->started || (first->uid == geteuid() && first->gid == getegid());
@@ -225,8 +228,8 @@ static pmix_server_tool_connection_fn_t host_tool_connected;
 
 /*
  * The connection that the library is reading now. A tool that claims to be started by a server is changed
- * into one that brings its name along: otherwise the library would use one record for a whole namespace,
- * alter it for connected tools, and release it when the new one is refused.
+ * into a tool that brings its name along. Otherwise the library would use one record for a whole namespace.
+ * It would alter the record for connected tools, and release it when it rejects the new tool.
  */
 static _Thread_local struct {
     int sd;
@@ -265,9 +268,11 @@ static pmix_namespace_t *connect_namesake(const char *name)
     return NULL;
 }
 
-/* On an error the library takes a tool's namespace off its list, although it is not on it: from 5.0.9 on for
- * any tool, before for a tool that another server started. So make it a list of its own until it is put on
- * one. */
+/*
+ * On an error the library takes a tool's namespace off its list, although the namespace is not on the list.
+ * From 5.0.9 on this happens for any tool, before 5.0.9 for a tool that another server started. So make the
+ * namespace a list of its own until it is put on a list.
+ */
 static void connect_tool_connected(pmix_info_t *info, size_t n, pmix_tool_connection_cbfunc_t cbfunc,
                                    void *cbdata)
 {
@@ -303,8 +308,10 @@ static pmix_rank_info_t *connect_find_process(const struct first_message *first,
     return NULL;
 }
 
-/* Hand over a client of this server's own jobs. If it is refused, the library releases the data of the
- * process twice, and keeps values from the refused message in it and in its job. */
+/*
+ * Pass on a client of this server's own jobs. If the library rejects it, it releases the data of the
+ * process twice. It also keeps values from the rejected message in the process and in its job.
+ */
 static void hand_over_client(void (*original)(int, short, void *), pmix_pending_connection_t *connection,
                              const struct first_message *first)
 {

@@ -18,8 +18,10 @@
 #define PMIX_IS_5_0   (PMIX_VERSION_MAJOR == 5 && PMIX_VERSION_MINOR == 0 && PMIX_VERSION_RELEASE >= 3)
 #define PMIX_IS_6_1   (PMIX_VERSION_MAJOR == 6 && PMIX_VERSION_MINOR == 1)
 
-/* From here on the library searches a tool's name among the known ones, and marks a namespace as being on its
- * list before it puts it there. */
+/*
+ * From this version on, the library searches a tool's name among the known names. It also marks a namespace
+ * as being on its list before it puts the namespace there.
+ */
 #define PMIX_COUNTS_TOOLS (PMIX_NUMERIC_VERSION >= 0x00050009)
 
 #define GUARD_KNOWS_LIBRARY (PMIX_IS_4_2_2 || PMIX_IS_5_0 || PMIX_IS_6_1)
@@ -59,8 +61,10 @@ void *guard_find_original(const char *name);
  */
 void connections_prefer(uid_t uid);
 
-/* Admit a new connection. False: it is of another user, and others are refused (own_only); or its origin has
- * no place left. */
+/*
+ * Admit a new connection. False: the connection is of another user, and other users are rejected
+ * (own_only), or its origin has no place left.
+ */
 bool connections_admit(int fd, bool own_only);
 
 /* Count the bytes of a message that begins, or has ended. False: the origin has too many, and nothing is
@@ -68,8 +72,10 @@ bool connections_admit(int fd, bool own_only);
 bool connections_take(int fd, size_t bytes);
 void connections_give(int fd, size_t bytes);
 
-/* Set how many bytes of answers wait for the other side to read them; 0: it reads. False: the total of its
- * origin, or of all other origins, is too much. The last value counts. */
+/*
+ * Set the number of bytes of answers that wait for the other side to read them; 0: the other side reads.
+ * False: the total of its origin, or of all other origins, is too high. The last value counts.
+ */
 bool connections_unread(int fd, size_t bytes);
 
 unsigned connections_count(void);
@@ -161,9 +167,9 @@ struct request {
 };
 
 /*
- * Check a request. PMIX_SUCCESS: a command that fabricd answers, with all its data. PMIX_ERR_NOT_SUPPORTED:
- * another command. PMIX_ERR_NOT_FOUND: it asks for data of a job; there are none here. PMIX_ERR_BAD_PARAM:
- * damaged.
+ * Check a request. PMIX_SUCCESS: fabricd answers this command, and the request has all its data.
+ * PMIX_ERR_NOT_SUPPORTED: it is another command. PMIX_ERR_NOT_FOUND: it requests data of a job, and there are
+ * none here. PMIX_ERR_BAD_PARAM: it is damaged.
  */
 pmix_status_t request_check(const void *bytes, size_t size, bool described, struct request *out);
 

@@ -3,12 +3,12 @@
  *
  * The library allocates a register's directives in one place and unpacks them into another, which is null: it
  * logs BAD-PARAM, and the caller gets success without data. It also counts the caller's record once too
- * often, so that each request leaks one. The functions here do what the library's are meant to do, without
- * calling components of the library: the answer of this program is the only one.
+ * often, so that each request leaks one. The functions here do the work of the library's functions, without
+ * calls of components of the library. So only this program answers.
  *
  * For a PMIx_Get of a fabric's key the library would search a job. Here the program answers each time, as for
  * a query: the key, with the other directives as qualifiers. Nothing is cached on this side. Data of a node,
- * a device or a job are available at once or never. By default the library waits for them: for these keys,
+ * a device or a job are available at once or never. By default the library waits for them. For these keys,
  * callers are treated as if they had requested an immediate answer.
  */
 #include <limits.h>
@@ -295,9 +295,11 @@ static void get_on_answer(pmix_status_t status, pmix_info_t *info, size_t n, voi
 
 /* ---- the request --------------------------------------------------------------------------------------- */
 
-/* From 5.0 on a caller's library adds the caller's host to a key of a node, and PMIX_OPTIONAL after it (a
- * caller that sets it itself is not sent here). It searches the answer there. A device is identified by its
- * id on any host. */
+/*
+ * From 5.0 on a caller's library adds the caller's host to a key of a node, and PMIX_OPTIONAL after it. (If
+ * a caller sets PMIX_OPTIONAL itself, the request is not sent here.) It looks for the answer under that host.
+ * A device is identified by its id on any host.
+ */
 static void get_set_host_aside(struct get *get)
 {
     get->n_asked = get->n;

@@ -8,10 +8,10 @@
  */
 
 /*
- * A caller names its packing module, and a library that does not know the name refuses it. 6.0 and 6.1 have
- * new names for the module v41: they pack each type of v41 in the same way, and add types that no older
- * library has and that are not used here. So an unknown name of these gets v41. This accesses no structure,
- * so it is active for every version.
+ * A caller names its packing module, and a library without this name rejects the caller. 6.0 and 6.1 have new
+ * names for the module v41. They pack each type of v41 in the same way. They also add types that no older
+ * library has and that are not used here. So an unknown name of these gets v41. This code accesses no
+ * structure, so it is active for every version.
  */
 struct packing_module *pmix_bfrops_base_assign_module(const char *names);
 

@@ -7,10 +7,9 @@
  * functions below, close it. When the fabric changes, open the next snapshot; the old one stays valid until
  * it is closed. A snapshot is opened from a daemon's run directory, from a file, from memory or over PMIx.
  *
- * \par Threads
- * Any number of threads may read one handle at the same time. Close it after the last of them has finished.
- * The functions that use PMIx may be called from any thread except PMIx's own progress thread, that is, not
- * from a PMIx callback or event handler.
+ * \par Threads Any number of threads may read one handle at the same time. Close it after the last of them
+ * has finished. The functions that use PMIx may be called from any thread except PMIx's own progress thread.
+ * So do not call them from a PMIx callback or event handler.
  *
  * \par Ownership
  * Strings and arrays returned by reference belong to the handle and are valid until it is closed. Arguments
@@ -315,7 +314,7 @@ static inline int pmixfab_plane(const struct pmixfab *fab, struct pmixfab_plane 
  * A cost is a number without a unit:
  * - 0 from a device to itself, #PMIXFAB_NO_PATH without a path;
  * - else the sum over the links of the cheapest path. A link at the plane's fastest rate costs 10, a slower
- *   one proportionally more. If fabricd counts hops, each link costs 1;
+ *   link proportionally more. If fabricd counts hops, each link costs 1;
  * - between two devices of one host: 1 on the same card, 2 below the same PCI switch, 4 on the same NUMA
  *   node, 6 in the same processor package, 9 across packages, 5 if their places are unknown.
  *
@@ -379,7 +378,7 @@ void pmixfab_matrix_free(uint16_t *cells, uint32_t n_devices);
  * Bring a matrix up to date with another generation of its plane.
  *
  * The result has the values that pmixfab_matrix_alloc() would write. If both generations have the same number
- * of devices, the matrix is changed in place and mostly only different elements are written; after one
+ * of devices, the matrix is changed in place, and mostly only different elements are written. After one
  * changed cable this is about a hundred times faster. Otherwise the old matrix is freed and *cells becomes a
  * new one. No other thread may read the matrix meanwhile.
  *
@@ -682,8 +681,8 @@ int pmixfab_nearest_text(const struct pmixfab *fab, const struct pmixfab_nearest
  * Hosts are given by their numbers, each at most once. Where the order matters, it is that of the job's
  * ranks, with one rank on each host.
  *
- * The cost between two hosts is that of pmixfab_host_cost(), with one difference: a device that is down
- * counts only if its host has no other.
+ * The cost between two hosts is that of pmixfab_host_cost(), with one difference. A device that is down
+ * counts only if its host has no other device.
  * @{
  */
 
@@ -793,10 +792,9 @@ static inline int pmixfab_spread(const struct pmixfab *fab, const uint32_t *host
 /** @} */
 /* ---- switches, links, groups ---------------------------------------------------------------------- */
 /**
- * \defgroup switches Switches, links, groups
- * In a rail-optimised fabric, leaves that serve the same hosts form a unit, and each of them is one rail of
- * it. Units and rails are numbered from 1 and keep their numbers. A rail without units is the whole plane:
- * its hosts have their other devices in other planes.
+ * \defgroup switches Switches, links, groups In a rail-optimised fabric, leaves that serve the same hosts
+ * form a unit. Each leaf of the unit is one rail of it. Units and rails are numbered from 1 and keep their
+ * numbers. A rail without units is the whole plane. Its hosts have their other devices in other planes.
  * @{
  */
 
@@ -884,9 +882,9 @@ static inline int pmixfab_link(const struct pmixfab *fab, uint32_t index, struct
 int pmixfab_group(const struct pmixfab *fab, uint32_t g, const uint32_t **hosts, uint32_t *n);
 
 /**
- * Return the name of a group: that of its leaf, "unit3" for unit number 3, or "pod2" or "group2" (of a
- * dragonfly) with the first number of its coordinates. The name stays the same when other groups appear or
- * disappear; the number of the group does not.
+ * Return the name of a group. It is the name of its leaf, or "unit3" for unit number 3. For a pod or a
+ * dragonfly group it is "pod2" or "group2", with the first number of its coordinates. The name stays the same
+ * when other groups appear or disappear; the number of the group does not.
  *
  * \param fab the snapshot
  * \param g   number of the group
@@ -906,8 +904,8 @@ const char *pmixfab_group_name(const struct pmixfab *fab, uint32_t g);
 int pmixfab_group_switch(const struct pmixfab *fab, uint32_t g, uint32_t *sw);
 
 /**
- * Return one device that is cabled to another leaf than the devices of its name in its unit: call it with
- * i = 0, 1, ... until #PMIXFAB_ERR_NOTFOUND. The devices come in the order of their indices.
+ * Return one device that is cabled to another leaf than the devices of its name in its unit. Call the
+ * function with i = 0, 1, ... until #PMIXFAB_ERR_NOTFOUND. The devices come in the order of their indices.
  *
  * \param fab    the snapshot
  * \param i      number of the misplaced device, from 0
@@ -1071,9 +1069,10 @@ const struct pmixfab *pmixfab_of(const struct pmix_fabric_s *fabric);
  * PMIx_server_finalize(). Do not call pmixfab_relay_open(), pmixfab_relay_close() and pmixfab_tell_job() on
  * PMIx's progress thread.
  *
- * Any number of requests share one connection. Each request is answered once: with PMIX_ERR_TIMEOUT after the
- * deadline, or after the caller's PMIX_TIMEOUT if that is shorter; with PMIX_ERR_UNREACH at once if there is
- * no connection. If the connection breaks, requests are sent again while their deadline lasts.
+ * Any number of requests share one connection. Each request is answered once. After the deadline, or after
+ * the caller's PMIX_TIMEOUT if that is shorter, the answer is PMIX_ERR_TIMEOUT. If there is no connection,
+ * the answer is PMIX_ERR_UNREACH at once. If the connection breaks, requests are sent again while their
+ * deadline lasts.
  * @{
  */
 
@@ -1081,7 +1080,7 @@ const struct pmixfab *pmixfab_of(const struct pmix_fabric_s *fabric);
  * Open the relay and make the first attempt to connect. If it fails, the relay retries with growing pauses;
  * the call returns 0 all the same.
  *
- * If the run directory has snapshots and no fabricd.uri (a node whose fabricd has no PMIx server), the relay
+ * If a node's fabricd has no PMIx server, the run directory has snapshots and no fabricd.uri. Then the relay
  * answers requests from these snapshots in this process and announces their changes.
  *
  * \param scheduler the PMIx URI of a fabricd, or the run directory of one on this host, which is read again
@@ -1109,10 +1108,9 @@ void pmixfab_relay_close(void);
  * Store launch information for a job in this PMIx server. Each process of the job finds it with its first
  * PMIx_Get(); docs/design/component.md lists the keys.
  *
- * This function is for a server whose node has no run directory; elsewhere the component pmdl does the same,
- * and a job that already has the information is left as it is. Call it after
- * PMIx_server_register_nspace(), which must have stored where the ranks are, and before the job's processes
- * start. It sends no request.
+ * This function is for a server whose node has no run directory. Elsewhere the component pmdl does the same.
+ * If a job already has the information, it is not changed. Call it after PMIx_server_register_nspace(), which
+ * must have stored where the ranks are, and before the job's processes start. It sends no request.
  *
  * \param nspace the job
  * \param host   this node's name in the job; NULL: the name of gethostname()
@@ -1144,7 +1142,7 @@ pmix_status_t pmixfab_server_fabric(const pmix_proc_t *requestor, pmix_fabric_op
 
 /**
  * Answer queries for fabric keys. A server with a query function of its own calls this for the keys that it
- * does not support; a server without one does not need it. Declared as pmixfab_server_fabric().
+ * does not support. A server without a query function does not need it. Declared as pmixfab_server_fabric().
  *
  * \param requestor the client
  * \param queries   the queries

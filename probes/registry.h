@@ -8,8 +8,8 @@
 extern const struct probe *const probe_registry[];
 
 /*
- * Find a probe by name; NULL: none. `spec` is "name" or "name:arg": *arg becomes the part after the colon or
- * NULL.
+ * Find a probe by name; NULL: no such probe. `spec` is "name" or "name:arg". *arg becomes the part after the
+ * colon or NULL.
  */
 const struct probe *probe_find(const char *spec, const char **arg);
 

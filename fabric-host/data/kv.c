@@ -1,6 +1,6 @@
 /*
- * kv.c - published values, until they are unpublished or expire; lookups that wait for them; and a small
- * database for values that outlive the host.
+ * kv.c - store published values until they are unpublished or expire, and lookups that wait for them. A small
+ * database stores values that outlive the host.
  */
 #include "fabric-host/data/kv.h"
 

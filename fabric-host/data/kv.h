@@ -1,6 +1,6 @@
 /*
- * kv.h - published values, until they are unpublished or expire. All on the library's thread, except start
- * and stop.
+ * kv.h - store published values until they are unpublished or expire. All functions run on the library's
+ * thread, except start and stop.
  */
 #ifndef FABRIC_HOST_DATA_KV_H
 #define FABRIC_HOST_DATA_KV_H
@@ -26,7 +26,9 @@ pmix_status_t kv_unpublish(const pmix_proc_t *proc, char **keys, const pmix_info
 /* Remove the values that end with the last connection of this name. */
 void kv_left(const pmix_proc_t *proc);
 
-/* Note that a process has ended; PMIX_RANK_WILDCARD: all of the namespace. Any thread except the library's.
+/*
+ * Note that a process has ended. PMIX_RANK_WILDCARD: all processes of the namespace have ended. Call it on
+ * any thread except the library's.
  */
 void kv_ended(const pmix_proc_t *proc);
 

@@ -74,8 +74,10 @@ struct host_job {
 /* Set the loop; before the server starts. */
 void jobs_init(struct event_base *base);
 
-/* Call fn(arg) on the loop, in the order of the calls. From the library's thread. (For the opposite direction
- * see pmix/relay/thread.h.) False: no memory; fn is not called. */
+/*
+ * Let the loop call fn(arg), in the order of the calls. This is called on the library's thread. (For the
+ * opposite direction see pmix/relay/thread.h.) False: there is no memory, and fn is not called.
+ */
 bool jobs_post(void (*fn)(void *arg), void *arg);
 
 /* Start a job. PMIX_SUCCESS: it runs, and nspace is its name. Otherwise an error of the standard, and nothing
@@ -91,7 +93,7 @@ struct host_job *jobs_first(void);
  * started; it is freed afterwards. */
 void jobs_on_end(void (*fn)(const struct host_job *job));
 
-/* End a job by SIGTERM, and by SIGKILL if it does not end in time; jobs_kill(): at once by SIGKILL. */
+/* End a job by SIGTERM, and by SIGKILL if it does not end in time. jobs_kill() ends it at once by SIGKILL. */
 void jobs_terminate(struct host_job *job);
 void jobs_kill(struct host_job *job);
 
@@ -112,8 +114,10 @@ void process_close(struct host_proc *proc);
 /* Send a signal; does nothing if the process has ended. */
 void process_signal(const struct host_proc *proc, int signo);
 
-/* Write bytes to its standard input; size 0: end of file. PMIX_ERR_OUT_OF_RESOURCE: the process does not read
- * them. */
+/*
+ * Write bytes to the standard input of the process; size 0: end of file. PMIX_ERR_OUT_OF_RESOURCE: the
+ * process does not read them.
+ */
 pmix_status_t process_input(struct host_proc *proc, const void *bytes, size_t size);
 
 /* Return whether it is one of PMIX_SET_ENVAR, _ADD_, _UNSET_, _PREPEND_ and _APPEND_ENVAR. */
@@ -131,7 +135,7 @@ void output_drain(struct host_stream *stream);
 
 void output_close(struct host_stream *stream);
 
-/* Forward text as if the process had written it; proc NULL: of no process. */
+/* Forward text as if the process had written it; proc NULL: the text is of no process. */
 void output_text(const struct host_proc *proc, pmix_iof_channel_t channel, const char *text, size_t size);
 
 /* Note that the host ends: from now on a slow reader is waited for only a short time. Async-signal-safe. */

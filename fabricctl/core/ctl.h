@@ -111,7 +111,8 @@ int64_t ctl_now(void);
 int64_t ctl_wait_now(void);
 /*
  * Wait for POLLIN or POLLOUT of the connection until ctl_wait_now() reaches `deadline` (< 0: no deadline).
- * Return 1: ready, 0: the deadline passed, -1: interrupted, or standard output has no reader any more.
+ * Return 1 if the connection is ready, and 0 after the deadline. Return -1 after an interrupt, or if standard
+ * output has no reader any more.
  */
 int ctl_wait(int fd, short what, int64_t deadline);
 
@@ -132,8 +133,8 @@ char *ctl_clean_copy(const char *text);
 void ctl_csv_field(FILE *out, const char *text);
 
 /*
- * Join the names with `separator` between them; NULL: in the short form of schedulers,
- * "node[0001-0004,7],login1". The caller frees the result with free(); NULL without memory.
+ * Join the names with `separator` between them. With NULL, join them in the short form of schedulers,
+ * "node[0001-0004,7],login1". The caller frees the result with free(). NULL without memory.
  */
 char *ctl_join_names(const char *const *names, size_t n, const char *separator);
 
@@ -147,7 +148,7 @@ const char *ctl_time(int64_t microseconds, char buf[static CTL_TIME_SIZE]);
 /* Format a time of the daemon's for people: to the second unless `longer`, "-" for none. */
 const char *ctl_shown_time(const char *time, bool longer, char buf[static CTL_TIME_SIZE]);
 
-/* Shorten in place: "2026-11-20T08:00:00.123456Z" becomes "2026-11-20T08:00:00Z"; other texts stay. */
+/* Shorten a time in place. "2026-11-20T08:00:00.123456Z" becomes "2026-11-20T08:00:00Z". Other texts stay. */
 void ctl_cut_to_seconds(char *text);
 
 /* ---- JSON ---- */
@@ -156,8 +157,8 @@ void ctl_cut_to_seconds(char *text);
 #define CTL_JSON_FLAGS (JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(10))
 
 /*
- * Write a value in the form that all commands use, and a newline. The function takes the reference; NULL: no
- * memory.
+ * Write a value in the form that all commands use, and a newline. The function takes the reference. NULL
+ * stands for a lack of memory.
  */
 enum ctl_exit ctl_json_print(FILE *out, json_t *value);
 /* Return the rate in Gb/s: an integer if it is whole. */
@@ -171,8 +172,8 @@ json_int_t ctl_number_of(const json_t *object, const char *key);
 bool ctl_is(const json_t *object, const char *key);
 
 /*
- * Write a text and replace each "{key}" by that scalar member in words: "yes" and "no", one decimal, "-" for
- * none; cleaned.
+ * Write a text and replace each "{key}" by that scalar member in words. The words are cleaned: "yes" or "no",
+ * a number with one decimal, "-" for none.
  */
 void ctl_say(FILE *out, const json_t *object, const char *text);
 
@@ -196,17 +197,17 @@ enum ctl_exit ctl_control_adopt(int fd, const char *where, struct ctl_control **
 void ctl_control_close(struct ctl_control *control);
 
 /*
- * Read the next line, an object; *line is NULL on failure. Wait at most `seconds`. A negative number means no
- * limit: the wait ends with CTL_DONE and *line NULL when standard output has no reader any more, or after an
- * interrupt.
+ * Read the next line, which is an object; *line is NULL on failure. Wait at most `seconds`. A negative number
+ * means no limit. The wait then ends with CTL_DONE and *line NULL if standard output has no reader any more,
+ * or after an interrupt.
  */
 enum ctl_exit ctl_control_next(struct ctl_control *control, int seconds, json_t **line,
                                char why[static CTL_WHY_SIZE]);
 
 /*
- * Send one request and return its answer: connect, send (takes the reference), show progress lines and the
- * mistakes of a rejection, and wait for the last line, at most `seconds` from one line to the next. An answer
- * that is not `ok` is a failure. The pages of an answer are joined.
+ * Send one request and return its answer. The function takes the reference. It connects, sends, shows
+ * progress lines and the mistakes of a rejection, and waits for the last line. Each wait for a line takes
+ * `seconds` at most. An answer that is not `ok` is a failure. The pages of an answer are joined.
  */
 enum ctl_exit ctl_control_ask(const char *rundir, json_t *request, int seconds, json_t **answer,
                               char why[static CTL_WHY_SIZE]);
@@ -279,8 +280,8 @@ void ctl_each_name(const struct ctl *ctl, unsigned kinds, void (*fn)(const char 
                    void *cbdata);
 
 /*
- * Write "; did you mean leaf1?" with the nearest served name of these kinds; "" if no name is near, or if one
- * equals the word.
+ * Write "; did you mean leaf1?" with the nearest served name of these kinds. Write "" if no name is near, or
+ * if a name equals the word.
  */
 #define CTL_SUGGESTION 160
 const char *ctl_suggest(const struct ctl *ctl, const char *word, unsigned kinds,
@@ -314,8 +315,8 @@ struct ctl_table *ctl_table_open(FILE *out, enum ctl_format format, enum ctl_jso
 
 /*
  * Set the layout of all tables on standard output from --columns, --no-header and --long. --columns may also
- * name columns that only programs get. Without --long a table is as wide as the terminal, and times are to
- * the second. none: the line that replaces a text table without rows; NULL: no line.
+ * name columns that only programs get. Without --long a table is as wide as the terminal, and times are
+ * shortened to seconds. none: the line that replaces a text table without rows; NULL: no line.
  */
 void ctl_table_layout(const struct ctl *ctl, const char *none);
 
@@ -336,7 +337,7 @@ void ctl_put_list(struct ctl_table *table, const json_t *strings);
 void ctl_put_json(struct ctl_table *table, json_t *value);
 
 /*
- * Add a member of the daemon's answer: an array of strings, a number, or a text; any other type gives null.
+ * Add a member of the daemon's answer: an array of strings, a number, or a text. Any other type becomes null.
  */
 void ctl_put_member(struct ctl_table *table, const json_t *row, const char *key);
 /* Add a whole row of such members, by the columns' keys. Return false when nothing more can be written. */
@@ -350,7 +351,10 @@ enum ctl_exit ctl_table_close(struct ctl_table *table);
 /* Write rows of members to standard output; with `into`, append them to it. */
 enum ctl_exit ctl_rows_table(const struct ctl *ctl, const struct ctl_column *columns, size_t n_columns,
                              const json_t *rows, json_t *into);
-/* Write one such row as a line of its own; takes the reference; NULL: no memory. */
+/*
+ * Write one such row as a line of its own. The function takes the reference. NULL stands for a lack of
+ * memory.
+ */
 enum ctl_exit ctl_row_print(const struct ctl *ctl, const struct ctl_column *columns, size_t n_columns,
                             json_t *row);
 

@@ -125,8 +125,8 @@ void ctl_source_log(void)
 }
 
 /*
- * Explain a failure: a message about a skipped plane is more helpful than "no plane"; without one, the code
- * in words.
+ * Explain a failure. A message about a skipped plane is more helpful than "no plane". If there is no such
+ * message, write the code in words.
  */
 static void source_explain(const struct ctl *ctl, int code, char reason[static CTL_REASON_SIZE])
 {

@@ -42,8 +42,8 @@ static bool refuse_column(const char *key, int len, const struct ctl_column *col
 }
 
 /*
- * Choose the columns of `asked`, keys with commas between; NULL: all of the format. Return false if one of
- * them is no key.
+ * Choose the columns of `asked`, which has keys with commas between them. NULL: all columns of the format.
+ * Return false if a word is not a key.
  */
 static bool columns_choose(const char *asked, enum ctl_format format, const struct ctl_column *columns,
                            size_t n_columns, struct ctl_shown *out)
@@ -119,7 +119,7 @@ static bool cut_column(struct libscols_table *scols, size_t column, size_t width
     return true;
 }
 
-/* Return the widest text column that may be cut; the number of columns: none may be. */
+/* Return the widest text column that may be cut. Return the number of columns if none may be cut. */
 static size_t widest_text(struct libscols_table *scols, const size_t *width, const size_t *head, size_t least)
 {
     const size_t n = scols_table_get_ncols(scols);

@@ -21,8 +21,9 @@
 /*
  * ---- comparison of two texts by their meaning ----
  *
- * For --if-changed: the meaning of a text is the text without comments, and without blanks and order where
- * they do not matter. The caller frees the results; NULL: no memory, or the text is not of this format.
+ * This is for --if-changed. The meaning of a text is the text without comments, and without blanks and order
+ * where they do not matter. The caller frees the results. NULL: there is no memory, or the text is not of
+ * this format.
  */
 
 /* Lines of a meaning. */
@@ -162,8 +163,10 @@ static char *meaning_planes(const char *text)
 }
 
 /*
- * ---- JSON: the complete contents of all planes in one object: the lists of the commands `planes`,
- * `devices`, ..., each under its name, with the facts of each device.
+ * ---- JSON: the complete contents of all planes in one object.
+ *
+ * The object has the lists of the commands `planes`, `devices`, ..., each under its name, with the facts of
+ * each device.
  */
 
 #define VERSION 1 /* increases when a member changes its meaning */

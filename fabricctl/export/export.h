@@ -1,7 +1,7 @@
 /*
- * export.h - interface of the exports, files of whole planes for other programs: their commands, their
- * formats, and shared parts: an unfinished export, its target, a tree of switches, names
- * (docs/design/export.md).
+ * export.h - interface of the exports, files of whole planes for other programs (docs/design/export.md). It
+ * declares their commands, their formats, and shared parts: an unfinished export, its target, a tree of
+ * switches, and names.
  */
 #ifndef FABRICCTL_EXPORT_EXPORT_H
 #define FABRICCTL_EXPORT_EXPORT_H
@@ -77,8 +77,8 @@ ctl_tree_fn ctl_write_slurm_tree, ctl_write_slurm_block, ctl_write_flux_jgf, ctl
     ctl_write_volcano, ctl_write_topograph, ctl_write_topograph_graph;
 
 /*
- * Write the header of a NumPy file (format 1.0, '<u2', C order) for an n x n matrix into buf; return its
- * length, a multiple of 64.
+ * Write the header of a NumPy file (format 1.0, '<u2', C order) for an n x n matrix into buf. Return the
+ * length of the header, a multiple of 64.
  */
 #define CTL_NPY_HEADER_MAX 128
 size_t ctl_npy_header(uint32_t n, unsigned char buf[static CTL_NPY_HEADER_MAX]);
@@ -150,10 +150,10 @@ struct ctl_leaves {
 };
 
 /*
- * Build the levels: parent[v] for each vertex, *n_vertices in all, with leaves 0..n-1; UINT32_MAX: a root.
- * Room for 2 * n is needed. Each inner vertex has at least two children and a higher number than they.
- * *irregular: more than half of the leaves lie on the paths between others, so the levels are only distances.
- * Return 0 or PMIXFAB_ERR_NOMEM.
+ * Build the levels. parent[v] becomes the parent of vertex v; UINT32_MAX: v is a root. There are *n_vertices
+ * vertices, and the leaves are 0..n-1. Room for 2 * n is needed. Each inner vertex has at least two children,
+ * and a higher number than its children. *irregular: more than half of the leaves lie on the paths between
+ * others, so the levels are only distances. Return 0 or PMIXFAB_ERR_NOMEM.
  */
 int ctl_levels(const struct ctl_leaves *leaves, uint32_t *parent, uint32_t *n_vertices, bool *irregular);
 

@@ -169,15 +169,16 @@ void ctl_names_free(struct ctl_export_names *names)
 }
 
 /*
- * ---- vertices keep their names: a leaf the one of its switch, an inner vertex the one that most switches
- * below it had.
+ * ---- vertices keep their names
+ *
+ * A leaf has the name of its switch. An inner vertex has the name that most switches below it had.
  *
  * {"0xGUID": {"name": own name, "leaf": name, "above": [name, ...]}, ...}
  */
 
 /*
- * The name that has most switches in common with a vertex; among equal ones, the one with fewest other
- * switches.
+ * The best kept name for a vertex. The best name has the most switches in common with the vertex. If several
+ * names have equally many, the best name has the fewest other switches.
  */
 struct kept_name {
     const char *name;

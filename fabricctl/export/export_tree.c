@@ -220,10 +220,10 @@ static uint32_t base_choose(const struct base_finder *f, uint32_t first, uint32_
 }
 
 /*
- * Find host_base[h] of each host of the plane, and how it was found: from the chosen devices, else from all,
- * the base with most of them; among equal ones the first. A base that does not distinguish hosts comes last:
- * most of its hosts also have a device at a base with fewer hosts, as with a leaf for storage. Return false
- * without memory.
+ * Find host_base[h] of each host of the plane, and the way in which it was found. It is the base with most of
+ * the chosen devices of the host. If no device is chosen, all devices count. If several bases have equally
+ * many, the first is taken. A base that does not distinguish hosts comes last, for example a leaf for
+ * storage: most of its hosts also have a device at a base with fewer hosts. Return false without memory.
  */
 static bool bases_of_hosts(const struct bases *bases, uint32_t *host_base, enum host_at *how)
 {
@@ -391,8 +391,8 @@ static void planting_leaves(struct planting *p)
 }
 
 /*
- * Set the group of each leaf: the first number in the logical coordinates of its devices, which is its pod,
- * or its group of a dragonfly.
+ * Set the group of each leaf. It is the first number in the logical coordinates of its devices, which is the
+ * pod, or the group in a dragonfly.
  */
 static void planting_groups(struct planting *p)
 {

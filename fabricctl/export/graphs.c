@@ -237,7 +237,10 @@ static bool dot_hosts(struct dot_plane *p)
 
 /* ---- the plane ---- */
 
-/* Choose the layout: trees by levels; if all switches are of one level, a spring model. */
+/*
+ * Choose the layout. Trees are drawn by levels. If all switches are of one level, the layout is a spring
+ * model.
+ */
 static void dot_begin(const struct dot_plane *p)
 {
     char title[300];

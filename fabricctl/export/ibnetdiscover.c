@@ -1,9 +1,9 @@
 /*
  * ibnetdiscover.c - planes in the format of ibnetdiscover(8), for programs that read it.
  *
- * Values that a snapshot does not have are written as readers expect unknown ones: vendors, devices and LIDs
- * are 0, the system image GUID of a switch is its own, the number of lanes is the usual one of the rate.
- * Missing objects are not written.
+ * Values that a snapshot does not have are written as readers expect unknown values. Vendors, devices and
+ * LIDs are 0. The system image GUID of a switch is its own GUID. The number of lanes is the usual number for
+ * the rate. Missing objects are not written.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -77,7 +77,7 @@ static void ib_add_switches(struct ib_subnet *s, const struct pmixfab *fab, cons
     }
 }
 
-/* Add HCAs: devices are their ports; some may be in another plane. */
+/* Add HCAs. Devices are their ports, and some ports may be in another plane. */
 static void ib_add_hcas(struct ib_subnet *s, const struct pmixfab *fab, const struct pmixfab_plane *plane)
 {
     struct pmixfab_device device;

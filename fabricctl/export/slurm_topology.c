@@ -24,8 +24,9 @@ enum ctl_exit ctl_write_slurm_tree(struct ctl_export *x, const struct ctl_tree *
 }
 
 /*
- * ---- topology.yaml of Slurm 25.05: a topology/tree for each plane. All texts are in quotes, because a name
- * may consist of digits.
+ * ---- topology.yaml of Slurm 25.05
+ *
+ * The file has a topology/tree for each plane. All texts are in quotes, because a name may consist of digits.
  */
 
 static enum ctl_exit yaml_write(FILE *out, const struct pmixfab *fab, struct ctl_tree *tree, bool is_default)
@@ -49,8 +50,8 @@ static enum ctl_exit yaml_write(FILE *out, const struct pmixfab *fab, struct ctl
 }
 
 /*
- * Build a tree for each plane with switches, and choose the default: the default plane, or the first one if
- * that has no tree; SIZE_MAX: none.
+ * Build a tree for each plane with switches, and choose the default tree. It is the tree of the default
+ * plane, or the first tree if the default plane has none; SIZE_MAX: no tree.
  */
 static enum ctl_exit yaml_trees(struct ctl_export *x, struct ctl_tree *trees, size_t *is_default)
 {
@@ -147,7 +148,10 @@ static void order_leaves(struct ordering *o)
     }
 }
 
-/* Return the number of leaves that at least half of the vertices of a height have; 0: none of this height. */
+/*
+ * Return the number of leaves that at least half of the vertices of a height have; 0: no vertex has this
+ * height.
+ */
 static uint32_t usual_leaves(struct ordering *o, uint32_t height)
 {
     uint32_t n = 0;
@@ -221,8 +225,8 @@ static void order_blocks(struct ordering *o)
 }
 
 /*
- * Build the blocks. With n_levels 0 the larger blocks are those that at least half of the vertices of a
- * height hold; else the caller has filled them in.
+ * Build the blocks. With n_levels 0, the sizes of the larger blocks are those that at least half of the
+ * vertices of a height have. Otherwise the caller has filled them in.
  */
 static enum ctl_exit blocks_build(const struct ctl_tree *tree, struct blocks *blocks)
 {
@@ -268,10 +272,10 @@ static void fullest_parts(const struct ctl_tree *tree, const struct blocks *bloc
 }
 
 /*
- * Return the maximum number of hosts that may be planned for each leaf so that Slurm can place every request
- * for which there are enough hosts; 0: no memory. Slurm counts a request in base blocks, takes the smallest
- * larger block that has as many, and uses in it no more of the next smaller blocks than the request would
- * fill if all were full.
+ * Return the maximum number of hosts that may be planned for each leaf, so that Slurm can place every request
+ * for which there are enough hosts; 0: no memory. Slurm counts a request in base blocks. It takes the
+ * smallest larger block that has as many base blocks. In this block, it uses only as many of the next smaller
+ * blocks as the request would fill if all were full.
  */
 static uint32_t blocks_base(const struct ctl_tree *tree, const struct blocks *blocks)
 {
@@ -360,7 +364,7 @@ static void lost_borders(struct ctl_export *x, const struct ctl_tree *tree, cons
 }
 
 /*
- * Report requests that Slurm cannot place at the end: for requests larger than the last size, Slurm counts
+ * Report requests that Slurm cannot place at the end. If a request is larger than the last size, Slurm counts
  * only whole blocks of that size (25.05 to 26.05).
  */
 static void lost_end(struct ctl_export *x, const struct blocks *blocks, uint32_t base)

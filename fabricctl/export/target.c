@@ -84,7 +84,7 @@ enum ctl_exit ctl_target_write(const struct ctl_target *t, const void *bytes, si
 {
     for (const char *p = bytes; size > 0;) {
         size_t part = size;
-        /* A write to a full pipe could begin just after the signal, and never end: wait for room first. */
+        /* A write to a full pipe could begin just after the signal, and never end. So wait for room first. */
         if (t->temporary == NULL && !ctl_interrupted()) {
             ctl_wait(t->fd, POLLOUT, -1);
             part = size < PIPE_BUF ? size : PIPE_BUF;

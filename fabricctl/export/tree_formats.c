@@ -37,8 +37,8 @@ static void lost_names(struct ctl_export *x, const struct ctl_tree *tree)
 }
 
 /*
- * Write a vertex's name as an object name: its name, or for a switch "s" and its GUID, or in small letters
- * with '-' for '_'.
+ * Write a vertex's name as an object name. It is the name itself, or for a switch "s" and its GUID, or the
+ * name in small letters with '-' for '_'.
  */
 static const char *kube_vertex(char out[static CTL_VERTEX_NAME], const struct ctl_vertex *vertex)
 {

@@ -1,12 +1,12 @@
 /*
  * tree_levels.c - edge switches grouped level by level.
  *
- * Two leaves that are d cables apart are below one vertex at level d. That keeps the pods of a tree apart
- * whatever their depth. A switch with hosts that lies on the path between others (hosts on a spine or a core
- * switch) would join everything that it is near to: it waits until its nearest switches are joined anyway.
+ * Two leaves that are d cables apart are below one vertex at level d. This keeps the pods of a tree apart at
+ * any depth. If a spine or a core switch has hosts, it lies on the path between other switches with hosts. It
+ * would join all switches near it. So it waits until its nearest switches are joined anyway.
  *
- * Edge switches with the same neighbours have the same distances, so one search serves all of them: a tree of
- * 578 leaves in 34 pods needs 34.
+ * Edge switches with the same neighbours have the same distances, so one search serves all of them. A tree of
+ * 578 leaves in 34 pods needs 34 searches.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -198,7 +198,7 @@ static uint32_t leaf_at(const struct levelling *l, uint32_t edge)
     return l->in->leaf_of[l->edge[edge]];
 }
 
-/* Find for a waiting leaf the set that contains all its nearest leaves; NONE: it still waits. */
+/* Find for a waiting leaf the set that contains all its nearest leaves; NONE: the leaf still waits. */
 static uint32_t levels_nearest(struct levelling *l, uint32_t edge)
 {
     uint16_t least = FAR;

@@ -1,6 +1,6 @@
 /*
- * report_page.c - the report's page: the built page with this fabric's data in it: planes, costs by classes,
- * findings, changes.
+ * report_page.c - write the page of the report. It is the built page with this fabric's data in it: planes,
+ * costs by classes, findings, changes.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,8 +13,10 @@
 #include "fabricctl/show/show.h"
 
 /*
- * ---- the costs of a plane, by classes: devices on one switch, by links of one cost, have the same costs to
- * all devices of other hosts. So ten thousand devices are some hundred classes.
+ * ---- the costs of a plane, by classes
+ *
+ * Devices on one switch, with links of one cost, have the same costs to all devices of other hosts. So ten
+ * thousand devices are some hundred classes.
  */
 
 /* Costs of more pairs make a page too large to send. */
@@ -114,8 +116,8 @@ static void classes_find(struct classes *c)
 }
 
 /*
- * Return the cost between devices of two hosts; 0 if all devices of both classes are on one host: it is
- * unused then.
+ * Return the cost between devices of two hosts. Return 0 if all devices of both classes are on one host,
+ * because the cost is unused then.
  */
 static uint16_t costs_between(const struct classes *c, uint32_t a, uint32_t b)
 {
@@ -421,7 +423,10 @@ static json_t *report_devices(const struct pmixfab *fab, const struct pmixfab_pl
 
 /* ---- links and groups ---- */
 
-/* Add an end: a switch by its index, a device by -1 less its own; null: a router or an aggregation node. */
+/*
+ * Add an end. A switch is its index, a device is -1 less its index, and a router or an aggregation node is
+ * null.
+ */
 static void report_add_end(json_t *object, const char *column, const struct pmixfab_end *end)
 {
     json_int_t index = end->index;
@@ -470,8 +475,8 @@ static json_t *report_groups(const struct pmixfab *fab, const struct pmixfab_pla
 }
 
 /*
- * Return a whole plane without its costs; `shared`: the names that several objects have. NULL: no memory, or
- * the snapshot contradicts itself.
+ * Return a whole plane without its costs. `shared`: the names that several objects have. NULL: there is no
+ * memory, or the snapshot contradicts itself.
  */
 static json_t *report_plane_json(const struct pmixfab *fab, const struct pmixfab_plane *plane,
                                  const json_t *shared)

@@ -144,8 +144,8 @@ static enum monitor_status judge_scheduler(const json_t *facts, FILE *line)
 }
 
 /*
- * status --check: print one line (as text), and return the exit status of monitoring plugins: 0, 1 for
- * warnings, 2 for errors. Without an answer of the daemon the status is 2, and `why` is the line.
+ * status --check: print one line (as text), and return the exit status of monitoring plugins. It is 1 for
+ * warnings, 2 for errors, else 0. Without an answer of the daemon the status is 2, and `why` is the line.
  */
 static enum ctl_exit status_monitor(const struct ctl *ctl, const json_t *facts, const char *why)
 {

@@ -76,9 +76,9 @@ static bool screen_take(void)
 }
 
 /*
- * Take the terminal over: keys arrive one by one without echo, and long lines are cut. From this call on,
- * interrupts, a hang-up and SIGQUIT end the work (ctl_interrupted()), and screen_wait() handles SIGTSTP, as
- * of Ctrl-Z: the terminal has its former state while the process is stopped.
+ * Set up the terminal. Keys arrive one by one without echo, and long lines are cut. From this call on,
+ * interrupts, a hang-up and SIGQUIT end the work (ctl_interrupted()). screen_wait() handles SIGTSTP, for
+ * example of Ctrl-Z, so the terminal has its former state while the process is stopped.
  */
 static bool screen_begin(void)
 {
@@ -184,7 +184,7 @@ static char *top_age(int64_t seconds, char buf[static 40])
     return buf;
 }
 
-/* Format the age of a time of the daemon's; "never" without one. */
+/* Format the age of a time of the daemon. Without a time, write "never". */
 static const char *top_ago(const json_t *facts, const char *key, char buf[static 40])
 {
     const char *text = ctl_text_of(facts, key);
@@ -219,7 +219,10 @@ static void top_say(FILE *out, const char *label, const json_t *facts, const cha
     fputc('\n', out);
 }
 
-/* Print the work of the daemon: sweeps in the role scheduler, scans in the role node; and its clients. */
+/*
+ * Print the work of the daemon and its clients. The work is sweeps in the role scheduler, and scans in the
+ * role node.
+ */
 static void top_daemon(FILE *out, const json_t *facts)
 {
     const bool node = strcmp(top_text(facts, "role"), "node") == 0;

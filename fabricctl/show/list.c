@@ -176,8 +176,8 @@ const char *ctl_group_shown(const json_t *shared, const struct pmixfab *fab, uin
 #define PORTS_SECONDS 10
 
 /*
- * Return the nodes by GUID; NULL, which is no failure: not available (over PMIx, in exports, or without a
- * daemon).
+ * Return the nodes by GUID. NULL: they are not available (over PMIx, in exports, or without a daemon). This
+ * is not a failure.
  */
 static const json_t *ports_nodes(const struct ctl *ctl)
 {
@@ -269,8 +269,8 @@ static void add_sources(FILE *line, uint32_t sources)
 }
 
 /*
- * Write remarks on a chosen fact, and the other facts of its kind, which follow the first chosen one:
- * "estimate; ucx: 2048".
+ * Write remarks on a chosen fact, and the other facts of its kind, for example "estimate; ucx: 2048". The
+ * other facts follow the first chosen fact.
  */
 static void fact_remark(FILE *line, const struct pmixfab *fab, uint32_t device, uint32_t at,
                         const struct pmixfab_fact *fact, bool first)

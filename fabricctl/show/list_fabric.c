@@ -383,8 +383,8 @@ static const struct ctl_column group_columns[] = {
 };
 
 /*
- * Return whether the group is requested by its name, its number, one of its hosts or their switch; down:
- * whether a device of it is down.
+ * Return whether the command line requests the group by its name, its number, one of its hosts or their
+ * switch. down: whether a device of the group is down.
  */
 static bool group_wanted(const struct ctl *ctl, const struct pmixfab *fab, uint32_t g, const uint32_t *hosts,
                          uint32_t n)

@@ -1,5 +1,6 @@
 /*
- * refresh.c - sweep the fabric now, and show the changes; compare it with the served state; announce a swap.
+ * refresh.c - sweep the fabric now and show the changes, compare it with the served state, or announce a
+ * swap.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -61,8 +62,8 @@ static void add_around(const char *name, const struct pmixfab *fab, json_t *name
 }
 
 /*
- * Return a switch and its neighbours: the names, as keys. A new reference; NULL: with a message. The name may
- * be a GUID.
+ * Return the names of a switch and of its neighbours, as keys of a new object. The name of the switch may be
+ * a GUID. On failure write a message and return NULL.
  */
 static json_t *switch_neighbours(const struct ctl *ctl)
 {
@@ -104,8 +105,8 @@ static bool change_names_any(const json_t *row, json_t *names)
 }
 
 /*
- * Return the changes about the switch or its neighbours; without a switch, all. A new reference; NULL: with a
- * message.
+ * Return the changes about the switch or its neighbours, as a new reference. Without a switch, return all
+ * changes. On failure write a message and return NULL.
  */
 static json_t *changes_filter(const struct ctl *ctl, const json_t *changes)
 {
@@ -216,8 +217,8 @@ static enum ctl_exit show_taken(const struct ctl *ctl, const json_t *answer)
 }
 
 /*
- * Request the changes of the refresh: all, or for one host. The daemon resolves the name, since it knows
- * hosts with and without their domain. "Nothing changed" would be wrong for a host that does not exist.
+ * Request the changes of the refresh for all hosts, or for one host. The daemon resolves the name, since it
+ * finds hosts with and without their domain. "Nothing changed" would be wrong for a host that does not exist.
  */
 static enum ctl_exit ask_changes(const struct ctl *ctl, const json_t *answer, json_t **diff)
 {
@@ -238,8 +239,8 @@ static enum ctl_exit ask_changes(const struct ctl *ctl, const json_t *answer, js
 }
 
 /*
- * Return the number of changes if none is about the requested host or switch; 0: none was requested, or there
- * are some.
+ * Return the number of changes if none is about the requested host or switch. Return 0 if no host or switch
+ * was requested, or if there are changes about it.
  */
 static size_t count_others(const struct ctl *ctl, const json_t *answer, const json_t *diff,
                            const json_t *changes)

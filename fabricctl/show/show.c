@@ -63,7 +63,10 @@ static char *cable_end(const char *name, uint32_t *port)
     return end;
 }
 
-/* Return the daemon's answer, a new reference; NULL: none, the served state is shown without it. */
+/*
+ * Return the daemon's answer, a new reference. NULL: there is no answer, and the served state is shown
+ * without it.
+ */
 static json_t *latest_changes(const struct ctl *ctl)
 {
     json_t *answer;

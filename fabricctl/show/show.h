@@ -37,8 +37,8 @@ typedef bool ctl_list_fn(struct ctl_table *table, const struct ctl *ctl, const s
 enum ctl_exit ctl_list_view(struct ctl_table *table, const struct ctl *ctl, const struct ctl_view *view,
                             ctl_list_fn *list);
 /*
- * Show the list of the command of this name, for the planes and names of the command line; a name without a
- * match is a failure. For devices any name is accepted, not only a host's.
+ * Show the list of the command with this name, for the planes and names of the command line. A name without a
+ * match is a failure. For devices any name is accepted, not only the name of a host.
  */
 enum ctl_exit ctl_list_named(const struct ctl *ctl, const char *command);
 /* As above, for a view's planes; with `into`, append JSON rows to it. */
@@ -51,14 +51,15 @@ enum ctl_exit ctl_list_into(const struct ctl *ctl, const struct ctl_view *view, 
  */
 json_t *ctl_facts_json(const struct pmixfab *fab, uint32_t device);
 /*
- * Print for people the device, and a line for each chosen fact: kind, text, sources, and in brackets the
- * values of other sources and whether it is an estimate. A device without facts gets no lines.
+ * Print the device as text, and a line for each chosen fact. The line has the kind, the text and the sources.
+ * The values of other sources are in brackets, and a mark for an estimate. A device without facts gets no
+ * lines.
  */
 void ctl_facts_print(const struct pmixfab *fab, const char *plane, uint32_t device);
 
 /*
- * Add the LID of a node (port 0: a switch's own) or of one of its ports; null if it is unknown. LIDs and
- * widths are in no snapshot: the daemon of the run directory is asked, once.
+ * Add the LID of a node or of one of its ports (port 0: the switch's own); null if it is unknown. LIDs and
+ * widths are in no snapshot, so fabricctl asks the daemon of the run directory once.
  */
 void ctl_put_lid(struct ctl_table *table, const struct ctl *ctl, uint64_t guid, uint32_t port);
 /* Add the width and speed of the link at a port, as "4xHDR". */
@@ -77,20 +78,20 @@ void ctl_device_label(const struct pmixfab_device *device, bool with_port, char 
 const char *ctl_rail_name(uint32_t rail, char name[CTL_RAIL_SIZE]);
 
 /*
- * Return whether an object is requested by its name or GUID or both, as they are shown (a device: its host's
- * with or without a domain, "host:device", "host:device:port", its id, its GUIDs), or without any name. The
- * functions record which names had a match.
+ * Return whether the command line requests an object by its name or GUID as shown, or names no object at all.
+ * A device can be requested by its host's name with or without a domain, "host:device", "host:device:port",
+ * its id, or its GUIDs. The functions record which names had a match.
  */
 bool ctl_wants_switch(const struct ctl *ctl, const struct pmixfab_switch *sw);
 bool ctl_wants_device(const struct ctl *ctl, const struct pmixfab_device *device);
 bool ctl_wants_name(const struct ctl *ctl, const char *name);
 /*
- * Return CTL_FAILED with a message if a name had no match. `kind`: "switch", `command`: the command that
- * lists them.
+ * Return CTL_FAILED with a message if a name had no match. `kind` is for example "switch". `command` is the
+ * command that lists these objects.
  */
 enum ctl_exit ctl_wanted_met(const struct ctl *ctl, const char *kind, const char *command);
 
-/* Return the kinds of names (enum ctl_names) that a command accepts; 0: none. */
+/* Return the kinds of names (enum ctl_names) that a command accepts; 0: no names. */
 unsigned ctl_names_of(const char *command);
 
 /* Return whether the names are equal, or one has no domain and equals the other without its domain. */
@@ -112,7 +113,7 @@ json_t *ctl_shared_names(const struct ctl_view *view);
  */
 const char *ctl_name_shown(const json_t *shared, const char *name, uint64_t guid,
                            char buf[static CTL_SHOWN_SIZE]);
-/* Find the leaf that gave the group its name; false: the name is from elsewhere. */
+/* Find the leaf with the name of the group; false: the name of the group is not that of a leaf. */
 bool ctl_group_leaf(const struct pmixfab *fab, uint32_t g, struct pmixfab_switch *sw);
 /* Format a group's name, with the GUID of such a leaf if its name is one of `shared`. */
 const char *ctl_group_shown(const json_t *shared, const struct pmixfab *fab, uint32_t g,
@@ -129,7 +130,7 @@ const char *ctl_group_shown(const json_t *shared, const struct pmixfab *fab, uin
 enum ctl_exit ctl_changes_table(const struct ctl *ctl, const json_t *changes);
 /* As above, on `out`. */
 enum ctl_exit ctl_changes_write(FILE *out, const struct ctl *ctl, const json_t *changes);
-/* Return the same rows as JSON, a new reference; NULL: with a message. */
+/* Return the same rows as JSON, a new reference. NULL: the function failed and has written a message. */
 json_t *ctl_changes_json(const struct ctl *ctl, const json_t *changes);
 
 /* Return whether `what` names the host as a whole word: node1 is not in "node10 HCA-1". */

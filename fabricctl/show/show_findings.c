@@ -59,8 +59,8 @@ static bool hangs_on_another(const json_t *finding)
 }
 
 /*
- * Return findings of the requested severity, in their shown form; folded: without those that follow from
- * another one. A new reference; NULL: no memory.
+ * Return findings of the requested severity, in their shown form, as a new reference. folded: leave out
+ * findings that follow from another finding. NULL: no memory.
  */
 static json_t *choose_findings(const struct ctl *ctl, const json_t *findings, bool folded)
 {
@@ -251,7 +251,7 @@ static int compare_badness(const void *x, const void *y)
                         : strcmp(ctl_text_of(*a, "port"), ctl_text_of(*b, "port"));
 }
 
-/* Return a new array, worst first; errors: without ports whose counters are usual. NULL: no memory. */
+/* Return a new array, worst first. errors: leave out ports whose counters are usual. NULL: no memory. */
 static json_t *worst_first(const json_t *ports, bool errors)
 {
     const size_t n = json_array_size(ports);

@@ -238,7 +238,7 @@ static bool place_named(const struct pmixfab *fab, uint32_t host)
 
 /*
  * Replace q->hosts by all other hosts of the plane. Hosts with only a GUID are left out, since no scheduler
- * can start a job there; but if no host has a name, GUIDs are used.
+ * can start a job there. But if no host has a name, GUIDs are used.
  */
 static enum ctl_exit place_others(struct place_question *q)
 {

@@ -1,6 +1,6 @@
 /*
- * address.h - addresses in the form that users write: one to listen at, with a port; and a network interface
- * of this host, given by its name, by an IPv4 network or by an IPv4 address.
+ * address.h - addresses in the form that users write. An address to listen at has a port. A network interface
+ * of this host is given by its name, by an IPv4 network or by an IPv4 address.
  */
 #ifndef FABRICD_BASE_ADDRESS_H
 #define FABRICD_BASE_ADDRESS_H
@@ -10,8 +10,10 @@
 
 #include "topo/base/error.h"
 
-/* Parse an address to listen at, as "127.0.0.1:9400" or "[::1]:9400". host: without brackets; port: 1 to
- * 65535. PMIXFAB_ERR_SYNTAX. */
+/*
+ * Parse an address to listen at, for example "127.0.0.1:9400" or "[::1]:9400". The host is returned without
+ * brackets. The port is 1 to 65535. PMIXFAB_ERR_SYNTAX.
+ */
 int address_parse(const char *text, char host[INET6_ADDRSTRLEN], uint16_t *port, struct fab_err *err);
 
 /* Check that this process may listen at that address: at its port if `port`, else at any port.
@@ -22,8 +24,10 @@ int address_try(const char *text, bool port, struct fab_err *err);
  * PMIXFAB_ERR_SYNTAX. */
 int interface_check(const char *text, struct fab_err *err);
 
-/* Find the IPv4 address of such an interface, if it is up. text: checked by interface_check().
- * PMIXFAB_ERR_NOTFOUND: no such interface; _IO: the interfaces cannot be listed. */
+/*
+ * Find the IPv4 address of such an interface, if it is up. interface_check() has accepted the text.
+ * PMIXFAB_ERR_NOTFOUND: no such interface; _IO: the interfaces cannot be listed.
+ */
 int interface_find(const char *text, char address[INET_ADDRSTRLEN], struct fab_err *err);
 
 /* Return the text in the form that the PMIx library accepts: an address becomes a network of one address.

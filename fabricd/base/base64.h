@@ -7,10 +7,10 @@
 /* Length of the encoding of n bytes. */
 #define BASE64_LENGTH(n) (((n) + 2) / 3 * 4)
 
-/* Encode. free() the result; NULL: no memory. */
+/* Encode. Free the result with free(). NULL: no memory. */
 char *base64_encode(const void *bytes, size_t size);
 
-/* Decode. free(*bytes). PMIXFAB_ERR_SYNTAX: the text is not base64; _NOMEM. */
+/* Decode. Free *bytes with free(). PMIXFAB_ERR_SYNTAX: the text is not base64; _NOMEM. */
 int base64_decode(const char *text, size_t len, void **bytes, size_t *size);
 
 #endif

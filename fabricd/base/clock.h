@@ -1,7 +1,7 @@
 /*
- * clock.h - the time. With timer.h, watch.h, work.h and process/child.h this is the seam between the daemon
- * and the machine: no other part of the daemon reads a clock, sets a timer, or starts a thread or a process.
- * A simulation links its own functions in place of these.
+ * clock.h - the time. This file, timer.h, watch.h, work.h and process/child.h are the interface between the
+ * daemon and the machine. No other part of the daemon reads a clock, sets a timer, or starts a thread or a
+ * process. A simulation links its own functions in place of these.
  */
 #ifndef FABRICD_BASE_CLOCK_H
 #define FABRICD_BASE_CLOCK_H
@@ -16,7 +16,7 @@ int64_t clock_now(clockid_t clock);
 /* Sleep. Not for the main loop, since it would block all callers. A signal does not shorten the sleep. */
 void clock_sleep(int64_t microseconds);
 
-/* Sleep until that time of CLOCK_MONOTONIC. 0, or EINTR: a signal came first. */
+/* Sleep until that time of CLOCK_MONOTONIC. Return 0, or EINTR if a signal came first. */
 int clock_sleep_until(int64_t microseconds);
 
 /* Return a random number from 0 to `below` - 1. */

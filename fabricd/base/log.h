@@ -1,8 +1,8 @@
 /*
- * log.h - the log of fabricd: standard error in the foreground, syslog otherwise.
+ * log.h - the log of fabricd. It is standard error in the foreground, and syslog otherwise.
  *
- * One line for each event. Any thread. If standard error is the journal, a line begins with its priority
- * instead of time and level, since the journal adds the time.
+ * Each event has one line. Any thread may write one. If standard error is the journal, a line begins with its
+ * priority instead of time and level, since the journal adds the time.
  */
 #ifndef FABRICD_BASE_LOG_H
 #define FABRICD_BASE_LOG_H

@@ -1,8 +1,8 @@
 /*
- * metrics.h - counters and gauges in Prometheus' text format: for `fabricctl metrics`, in a file for the
- * textfile collector of the node exporter, and over HTTP.
+ * metrics.h - counters and gauges in Prometheus' text format. `fabricctl metrics` shows them. The node
+ * exporter's textfile collector reads them from a file. They can also be read over HTTP.
  *
- * Names follow Prometheus' conventions: base units, and _total for counters. On the loop.
+ * Names follow Prometheus' conventions: base units, and _total for counters. All functions run on the loop.
  */
 #ifndef FABRICD_BASE_METRICS_H
 #define FABRICD_BASE_METRICS_H
@@ -15,7 +15,7 @@
 /* Writes all metrics of a role. */
 typedef void (*metrics_fn)(FILE *out, const void *owner);
 
-/* Return the metrics as text; NULL: no memory. free() it. */
+/* Return the metrics as text; NULL: no memory. Free it with free(). */
 char *metrics_text(metrics_fn tell, const void *owner);
 
 /* ---- families and samples ---- */
@@ -59,8 +59,10 @@ int metrics_file_new(struct event_base *base, const char *path, const char *list
 /* NULL allowed. The file stays; its modification time shows its age. */
 void metrics_file_free(struct metrics_file *file);
 void metrics_write(struct metrics_file *file); /* NULL allowed */
-/* Return the current error of the file (which 0) or the address (which 1); NULL: none. *where: the path or
- * address. */
+/*
+ * Return the current error of the file (which 0) or of the address (which 1); NULL: none. *where becomes
+ * the path or address.
+ */
 const char *metrics_fault(const struct metrics_file *file, unsigned which, const char **where);
 
 #endif

@@ -27,8 +27,10 @@ void notify_status(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * happens within the service's life, where the watchdog has to be served instead. */
 void notify_starting(void);
 
-/* Return the interval in microseconds within which the main loop has to send NOTIFY_ALIVE; 0: there is no
- * watchdog. */
+/*
+ * Return the longest interval between two NOTIFY_ALIVE of the main loop, in microseconds; 0: there is no
+ * watchdog.
+ */
 #define NOTIFY_ALIVE "WATCHDOG=1"
 int64_t notify_watchdog(void);
 

@@ -50,14 +50,16 @@ void debounce_init(struct debounce *debounce, int64_t quiet, int64_t debounce_ma
 /* Note a change. */
 void debounce_changed(struct debounce *debounce, int64_t now);
 
-/* Return when the next sweep is due: a time, possibly in the past; -1: none is due. */
+/* Return the time at which the next sweep is due, possibly in the past; -1: none is due. */
 int64_t debounce_when(const struct debounce *debounce);
 
 /* Note that a sweep begins: no change is due any more. Later changes count as changes that follow others. */
 void debounce_covered(struct debounce *debounce);
 
-/* Return when the first due change was noticed; the second function: the first change that the last begun
- * sweep covers. -1: none. */
+/*
+ * Return the time at which the first due change was noticed; -1: none. The second function returns the same
+ * for the first change that the last begun sweep covers.
+ */
 int64_t debounce_since(const struct debounce *debounce);
 int64_t debounce_covered_since(const struct debounce *debounce);
 
@@ -72,8 +74,10 @@ struct log_limit {
  * often it was suppressed since it was logged last. */
 bool log_limit_may_at(struct log_limit *limit, const char *line, int64_t now, unsigned *unsaid);
 
-/* The same at the current time. `what` need not be the line itself. again: text to append to the line: "", or
- * how often it was suppressed since. */
+/*
+ * The same at the current time. `what` need not be the line itself. again: the text to append to the line.
+ * It is "", or contains how often the line was suppressed since.
+ */
 #define LOG_LIMIT_AGAIN 64
 bool log_limit_may(struct log_limit *limit, const char *what, char again[LOG_LIMIT_AGAIN]);
 

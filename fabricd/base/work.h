@@ -24,8 +24,8 @@ void work_wait(struct work *work);
 void work_beside(work_fn run, void *arg, work_fn tend, void *cbdata);
 
 /*
- * Wait like work_wait(), but for so many milliseconds at most. False: `run` still runs; `ended` is called on
- * its thread when it has returned, and nothing else is.
+ * Wait like work_wait(), but for so many milliseconds at most. False: `run` still runs. When `run` has
+ * returned, only `ended` is called, on the thread of `run`.
  */
 bool work_leave(struct work *work, int64_t milliseconds, work_fn ended);
 

@@ -54,7 +54,7 @@ struct channel_wait {
     uint64_t held; /* digest of the report that the node takes for acknowledged */
     uint64_t generation;
     int64_t published;
-    /* the last state that the node was sent; at_once: answer without waiting for a change */
+    /* the last state that was sent to the node; at_once: answer without waiting for a change */
     bool stale, at_once;
 };
 size_t channel_put_wait(const struct channel_wait *wait, uint8_t out[CHANNEL_MAX_WORDS]);
@@ -150,8 +150,9 @@ struct channel_server *channel_server_new(struct event_base *base, struct creden
 void channel_server_free(struct channel_server *server); /* NULL allowed */
 
 /*
- * Listen at the addresses of [nodes] listen; without it, at all addresses with [security] remote = yes, else
- * nowhere. served: the published planes. PMIXFAB_ERR_IO, _NOTFOUND (no such interface, no such user), _NOMEM.
+ * Listen at the addresses of [nodes] listen. If this is not set, listen at all addresses with [security]
+ * remote = yes, else nowhere. served: the published planes. PMIXFAB_ERR_IO, _NOTFOUND (no such interface, no
+ * such user), _NOMEM.
  */
 int channel_server_start(struct channel_server *server, const struct channel_server_calls *calls,
                          const struct config *config, struct served *served, struct counts *counts,
@@ -159,8 +160,10 @@ int channel_server_start(struct channel_server *server, const struct channel_ser
 /* Close all connections; nodes connect again by themselves. The worker is not used any more. */
 void channel_server_stop(struct channel_server *server);
 
-/* Answer a delivery. code 0: it is stored; `held`: digest now stored for its host; reason: "" for 0. code 1:
- * it cannot be processed now. Frees the request. */
+/*
+ * Answer a delivery and free the request. code 0: the delivery is stored, `held` is the digest now stored
+ * for its host, and the reason is "". code 1: the delivery cannot be processed now.
+ */
 void channel_answer(struct channel_request *request, int code, uint64_t held, const char *reason);
 
 /* Send news to the nodes: the published planes or their stale state have changed. */

@@ -1,4 +1,6 @@
-/* channel_link.c - an end of a connection: read frames and open their credentials; seal and write messages.
+/*
+ * channel_link.c - one end of a connection. Read frames and open their credentials. Seal and write
+ * messages.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -46,10 +46,14 @@ struct channel_frame {
 typedef int (*channel_allow_fn)(const struct channel_head *head, void *cbdata, struct fab_err *err);
 
 /*
- * Continue to read a frame. PMIXFAB_OK: it is complete; the caller takes its memory or clears it, and clears
- * the frame. CHANNEL_MORE: bytes are missing. PMIXFAB_ERR_FOREIGN: the bytes belong to another protocol; err
- * names it, if known. _OLDER, _NEWER: another version of this protocol. _CORRUPT: an inconsistent head;
- * _RANGE: a credential that is too large; _NOMEM; and the errors of `allow`.
+ * Continue to read a frame. Return one of these, or an error of `allow`:
+ * - PMIXFAB_OK: the frame is complete. The caller takes its memory or frees it, and clears the frame.
+ * - CHANNEL_MORE: bytes are missing.
+ * - PMIXFAB_ERR_FOREIGN: the bytes belong to another protocol. err names it, if known.
+ * - PMIXFAB_ERR_OLDER, _NEWER: another version of this protocol.
+ * - PMIXFAB_ERR_CORRUPT: the head is inconsistent.
+ * - PMIXFAB_ERR_RANGE: the credential is too large.
+ * - PMIXFAB_ERR_NOMEM.
  */
 #define CHANNEL_MORE 1
 int channel_take(struct channel_frame *frame, struct evbuffer *in, channel_allow_fn allow, void *cbdata,
@@ -86,9 +90,8 @@ struct channel_body {
 };
 
 /*
- * Make a credential of the seal (text NULL), or open the credential `text` and compare its seal. text:
- * free()d, also when NULL is returned. NULL: the queue is full, or there is no memory; the caller keeps the
- * body.
+ * Make a credential of the seal (text NULL), or open the credential `text` and compare its seal. `text` is
+ * always freed. NULL: the queue is full, or there is no memory. The caller then keeps the body.
  */
 struct credential_job *credential_munge(struct credential_worker *worker, const struct channel_seal *seal,
                                         char *text, const struct channel_body *body, credential_done_fn done,
@@ -150,8 +153,10 @@ struct channel_bytes {
 struct link_calls {
     struct stream_calls stream; /* bytes: link_on_bytes() */
     channel_allow_fn allow;
-    /* A frame is complete. PMIXFAB_OK: its credential is opened for *exchange; CHANNEL_SKIP: it is discarded;
-     * or an error, which ends the connection. */
+    /*
+     * A frame is complete. PMIXFAB_OK: its credential is opened for *exchange. CHANNEL_SKIP: the frame is
+     * discarded. An error ends the connection.
+     */
     int (*came)(const struct channel_frame *frame, struct link *link, struct exchange **exchange,
                 struct fab_err *err);
     void (*opened)(struct exchange *exchange, const struct credential_result *result,

@@ -141,7 +141,7 @@ static void listener_on_again(void *arg)
     evconnlistener_enable(l->listener);
 }
 
-/* Listen at all addresses: one IPv6 socket also covers IPv4; without IPv6, an IPv4 socket. */
+/* Listen at all addresses. One IPv6 socket also covers IPv4. Without IPv6, use an IPv4 socket. */
 static int listener_bind(struct stream_listener *l, const char *address, uint16_t port)
 {
     const unsigned flags = LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_REUSEABLE;

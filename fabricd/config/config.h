@@ -1,6 +1,6 @@
 /*
- * config.h - all settings: defaults, then the configuration file, then the command line; and the source of
- * each value.
+ * config.h - all settings and the source of each value. A value is from the command line, else from the
+ * configuration file, else the default.
  */
 #ifndef FABRICD_CONFIG_CONFIG_H
 #define FABRICD_CONFIG_CONFIG_H
@@ -21,7 +21,7 @@
 
 #define CONFIG_MAX_MISTAKES 100 /* stored mistakes; further ones are only counted */
 
-/* The source of a setting: line and column of the file, from 1; or no line. */
+/* The source of a setting: line and column of the file, counted from 1, or no line. */
 struct config_place {
     int line, column; /* column: in bytes */
 };
@@ -144,7 +144,7 @@ const char *config_pair(const struct config_list *list, const char *name);
 /* Find the endpoint numbers of a plane. False: it has no pool. */
 bool config_pool(const struct config *config, const char *plane, uint32_t *first, uint32_t *last);
 
-/* Replace *text by a copy of value; the second function: append to a list. */
+/* Replace *text by a copy of value. The second function appends to a list. */
 int config_text(char **text, const char *value);
 int config_append(struct config_list *list, const char *value);
 void config_clear(struct config_list *list);
@@ -188,8 +188,10 @@ struct config_place config_at(const struct config *config, const void *field);
 
 struct setting; /* setting.h */
 
-/* The result of a reload: either mistakes, and nothing has changed; or the settings that changed, and those
- * that differ but need a restart. */
+/*
+ * The result of a reload. If there are mistakes, nothing has changed. Otherwise the result lists the
+ * settings that changed, and those that differ but need a restart.
+ */
 struct config_reload {
     struct config_mistakes mistakes;
     const struct setting *changed[CONFIG_MAX_SETTINGS], *restart[CONFIG_MAX_SETTINGS];

@@ -152,9 +152,11 @@ bool control_has_place(struct control *control, uid_t uid);
 /* Return whether there is place without closing a connection. `more` connections were accepted that `control`
  * does not have yet, `more_of_uid` of them by this user. */
 bool control_has_free_place(const struct control *control, uid_t uid, unsigned more, unsigned more_of_uid);
-/* Return the next connection to serve, each at most once a turn. NULL: all ready ones were served since
- * `turn` (a value of control->served). named: only connections of root and of configured users; else only the
- * others, where the user who has waited longest comes first. */
+/*
+ * Return the next connection to serve, each at most once a turn. NULL: all ready connections were served
+ * since `turn` (a value of control->served). named: consider only connections of root and of configured
+ * users. Otherwise consider only the other connections, and the user who has waited longest comes first.
+ */
 struct connection *control_next_ready(const struct control *control, uint64_t turn, bool named);
 void control_on_idle(void *control); /* a timer_fn */
 /* Close connections with unread answers until the total is within its bound. (a timer_fn) */
@@ -165,14 +167,17 @@ void control_on_shed(void *control);
 /* The users of the configuration, by name. A thread resolves the names, since a name service may be slow. */
 int callers_new(struct control *control);
 void callers_free(struct callers *callers); /* NULL allowed */
-/* Resolve the names. anew: the configuration may have changed; otherwise only if the last look-up is old. */
+/*
+ * Resolve the names. anew: the configuration may have changed. Without it, resolve the names only if the
+ * last look-up is old.
+ */
 void callers_look(struct callers *callers, bool anew);
 bool callers_may_change(struct callers *callers, uid_t uid);
 bool callers_may_deliver(struct callers *callers, uid_t uid);
 /* Return whether the user is one of these, by the last look-up. */
 bool callers_are_named(const struct callers *callers, uid_t uid);
 
-/* Return the line of an answer; NULL: out of memory. To be freed. */
+/* Return the line of an answer, to be freed with free(); NULL: out of memory. */
 char *connection_text(const json_t *object);
 /* Send one line; takes the reference over. */
 void connection_send(struct connection *connection, json_t *object);
@@ -184,8 +189,10 @@ bool connection_failed(struct connection *connection, int rc, const struct fab_e
 /* Send a line before the answer. */
 void connection_progress(struct connection *connection, const char *text);
 
-/* Return the value of `next` in the request: where its rows begin; NULL: at the first row. False: an error
- * was sent. */
+/*
+ * Return the value of `next` in the request, the place where its rows begin; NULL: at the first row. False:
+ * an error was sent.
+ */
 bool connection_next(struct connection *connection, json_t *request, const char **next);
 void connection_bad_next(struct connection *connection);
 
@@ -199,7 +206,7 @@ bool connection_allowed(struct connection *connection, const char *op);
 /*
  * Receive an open file from the caller (SCM_RIGHTS), with one byte, and call got() with its descriptor, or
  * with -1 if none came. Meanwhile no other input is read. connection_receive_end() frees the returned value,
- * before or after that; NULL: out of memory.
+ * before or after the call of got(). NULL: out of memory.
  */
 struct receiving;
 typedef void (*received_fn)(int fd, void *cbdata);
@@ -218,8 +225,8 @@ void connection_answered(struct pending *pending);
 void connection_wait(struct connection *connection, uint64_t number);
 
 /*
- * Answer the requests that wait for this number or an earlier one: with a copy of `answer` (takes the
- * reference over), or with the error and its message.
+ * Answer the requests that wait for this number or an earlier one. They get a copy of `answer` (the function
+ * takes the reference), or the error and its message.
  */
 void control_finished(struct control *control, uint64_t number, int code, const char *message,
                       json_t *answer);
@@ -230,7 +237,7 @@ void control_on_await(struct control *control, await_facts_fn facts);
 /* Answer callers whose condition holds. On the loop. */
 void control_turn(struct control *control);
 
-/* Operations of both roles: stored events, or these and future ones; the configuration. */
+/* Operations of both roles: stored events, stored and future events, the configuration. */
 void control_op_events(struct connection *connection, json_t *request);
 void control_op_config(struct connection *connection, json_t *request);
 void control_op_log(struct connection *connection, json_t *request);

@@ -18,8 +18,8 @@ struct control;
 struct control_op; /* see connection.h */
 
 /*
- * Create the socket in config->rundir. ops: the role's operations, terminated by an entry without a name;
- * owner: passed to them.
+ * Create the socket in config->rundir. ops: the role's operations, terminated by an entry without a name.
+ * owner: the pointer that is passed to the operations.
  */
 int control_new(struct event_base *base, struct config *config, struct counts *counts,
                 const struct control_op *ops, void *owner, struct control **out, struct fab_err *err);

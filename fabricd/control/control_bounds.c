@@ -79,8 +79,10 @@ void control_on_idle(void *arg)
         timer_after(control->idle, CONTROL_IDLE_S * 1000 / 5);
 }
 
-/* Of the ordinary user with the most connections, find the least recently used one; NULL: no user has at
- * least `own` + 2. */
+/*
+ * Find the least recently used connection of the ordinary user with the most connections; NULL: no user has
+ * at least `own` + 2 connections.
+ */
 static struct connection *find_of_most(const struct control *control, unsigned own)
 {
     struct connection *connection, *found = NULL;
@@ -174,7 +176,10 @@ static size_t unread_of(const struct control *control, uid_t uid)
     return unread;
 }
 
-/* Find the connection with the most unread bytes of the user with the most; *unread: total. NULL: none. */
+/*
+ * Find the user with the most unread bytes, and the connection of this user with the most unread bytes.
+ * *unread: the total of the user. NULL: none.
+ */
 static struct connection *find_unread(const struct control *control, size_t *unread)
 {
     struct connection *connection, *worst = NULL;

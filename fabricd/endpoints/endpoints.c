@@ -32,8 +32,8 @@ struct starter {
 #define RESERVE 512 /* descriptors */
 
 /*
- * Return the start time: field 22 of /proc/PID/stat, after the process name, which ends with the last ')'. 0:
- * not visible, as for another user's process under ProtectProc=invisible.
+ * Return the start time. It is field 22 of /proc/PID/stat, after the process name, which ends with the last
+ * ')'. 0: the process is not visible, for example another user's process under ProtectProc=invisible.
  */
 static uint64_t starter_began(pid_t pid)
 {

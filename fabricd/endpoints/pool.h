@@ -27,10 +27,11 @@ const struct store_endpoints *pool_all(const struct pool *pool, uint32_t *n);
 uint64_t pool_of_uid(const struct pool *pool, unsigned uid);
 
 /*
- * Assign `count` numbers of each of these ranges, which belong to different planes; all or none. They follow
- * the last assigned number, cyclically, because processes of a job whose starter was killed may use theirs
- * for a while. A new pool begins after the highest assigned number. who: the owner; its plane, first and last
- * are ignored. PMIXFAB_ERR_RANGE: a range has too few left. Errors of the store.
+ * Assign `count` numbers of each of these ranges, or none at all. The ranges belong to different planes. The
+ * numbers follow the last assigned number, cyclically, because a job's processes may still use their numbers
+ * after its starter was killed. A new pool begins after the highest assigned number. who: the owner; its
+ * plane, first and last are ignored. PMIXFAB_ERR_RANGE: a range has too few free numbers. Errors of the
+ * store.
  */
 int pool_take(struct pool *pool, const struct store_endpoints *who, const struct pool_range *ranges,
               uint32_t n, uint32_t count, struct fab_err *err);

@@ -1,16 +1,16 @@
 /*
  * compute.c - compute the snapshots of all planes from a joined inventory and the last snapshots of the
- * planes: a pure function. The last snapshots provide the planes' numbers, the coordinates of unchanged
- * devices, and costs that cannot have changed.
+ * planes. This is a pure function. The last snapshots provide the planes' numbers, the coordinates of
+ * unchanged devices, and costs that cannot have changed.
  *
- * A plane keeps its number as long as most of it is still there. Each port GUID and switch GUID of the known
- * planes' last snapshots votes for its plane; pairs are matched by votes, most first. So after a split the
- * larger part keeps the number. A part that was cut off before gets its old number again, because retired
- * planes vote as well, after the active ones.
+ * A plane keeps its number as long as most of it is still there. Each port GUID and switch GUID in the last
+ * snapshots of the known planes votes for its plane. Pairs are matched by votes, most votes first. So after a
+ * split the larger part keeps the number. A part that was cut off before gets its old number again, because
+ * retired planes vote as well, after the active planes.
  *
- * This holds for InfiniBand. A plane with a configured name, and that of the unattached ports, is recognised
- * by its name, and its members have no vote: a port that is cabled today and was not yesterday does not move
- * a plane.
+ * This holds for InfiniBand. A plane with a configured name, and the plane of the unattached ports, is
+ * recognised by its name. Its members have no vote. So a port that was cabled meanwhile does not move a
+ * plane.
  *
  * Names count from 0, like those of interfaces, and numbers from 1: number 1 of an InfiniBand fabric is
  * "ib0".
@@ -94,8 +94,11 @@ static uint32_t chosen_fact(const struct fab_details *details, uint32_t port, en
     return FAB_NONE;
 }
 
-/* Find the vendor of most devices of a plane; of equals the first by name; "unknown" without facts. Equal
- * texts have one place in the pool, so places are counted. */
+/*
+ * Find the vendor of most devices of a plane. If several vendors have equally many devices, the first by
+ * name is chosen. Without facts the vendor is "unknown". Equal texts have one place in the pool, so places
+ * are counted.
+ */
 static int common_vendor(const struct fab_plane *plane, const struct fab_details *details, const char **out)
 {
     uint32_t n = 0, most = 0;
@@ -191,9 +194,9 @@ static const char *given_name(const struct plane_now *now)
 }
 
 /*
- * Set the names that do not depend on numbers. A configured plane, or a topology of a file, is several planes
- * if its switches do not all reach each other: the largest, which comes first, has the name, the others have
- * it with a number.
+ * Set the names that do not depend on numbers. If the switches of a configured plane, or of a topology of a
+ * file, do not all reach each other, there are several planes. The largest comes first and has the name. The
+ * others have the name with a number.
  */
 static void name_planes(struct computing *c)
 {

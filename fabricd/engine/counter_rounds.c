@@ -1,7 +1,9 @@
 /*
- * counter_rounds.c - the schedule of reading counters, with one child at a time: of links that changed, at
- * once and repeatedly for an hour; of ports on request; and in slow rounds of all cabled ports, to find a
- * cable with errors whose link never changed.
+ * counter_rounds.c - the schedule of reading counters, with one child at a time. The children read these
+ * counters:
+ * - links that changed, at once and repeatedly for an hour
+ * - ports on request
+ * - all cabled ports in slow rounds, to find a cable with errors whose link never changed.
  *
  * A slow round reads one batch after the other, in the order of GUIDs, with a pause after each. A batch that
  * fails is skipped.

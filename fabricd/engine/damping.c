@@ -3,14 +3,17 @@
  *
  * A cable or switch that changes (comes, or goes) `count` times within `window` is suppressed for `down`.
  * Each change while it is suppressed starts that time again and doubles it, up to `down_max`. When the time
- * is over, it is released. If it flaps again, it is suppressed for twice as long as the last time; but each
+ * is over, it is released. If it flaps again, it is suppressed for twice as long as the last time. But each
  * quiet `window` after its release halves that time, down to `down`.
  *
- * Rules for counting changes between two sweeps: a cable counts by itself. A switch that disappears as a
- * whole (it had two cables or more, and has none), or appears so, is one change of the switch and none of its
- * cables, since they changed because of it. So such a cable is not counted either when it returns later than
- * the switch, or went before it, within the window. If all its neighbours disappear or appear as well, the
- * switch is not counted: it was only behind them. Announced swaps are not counted at all.
+ * Rules for counting changes between two sweeps:
+ * - A cable counts by itself.
+ * - If a switch with two cables or more disappears or appears as a whole, this is one change of the switch.
+ *   Its cables are not counted, since they changed because of the switch. A cable is not counted either if it
+ *   returns later than the switch, or went before it, within the window.
+ * - If all neighbours of the switch disappear or appear as well, the switch is not counted, because it was
+ *   only behind them.
+ * - Announced swaps are not counted at all.
  */
 #include <stdlib.h>
 #include <string.h>

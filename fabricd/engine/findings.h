@@ -1,13 +1,13 @@
 /*
- * findings.h - the memory of findings: since when each is there, how often it came, whether it is
- * acknowledged. The findings of topo/changes/check.h in the served state are passed to it after each
- * publication, and those of the daemon itself (scheduler_findings.c) at each change.
+ * findings.h - the list of findings. For each finding it stores the time of its start, how often it came, and
+ * whether it is acknowledged. After each publication the list gets the findings of topo/changes/check.h in
+ * the served state. At each change it gets the findings of the daemon itself (scheduler_findings.c).
  *
- * A finding is the same as long as its identity is (topo/changes/check.h). When it goes, it is remembered for
- * FINDINGS_QUIET. If it comes again within that time, it continues, and its comings are counted. So the log
- * and the hook get its first coming, its going, one more line when it comes again, and nothing more until it
- * has been absent for FINDINGS_QUIET. An acknowledgement ends with its time, with the finding, or when the
- * finding's state or kind changes.
+ * A finding is the same as long as its identity is (topo/changes/check.h). When it goes, it stays in the list
+ * for FINDINGS_QUIET. If it comes again within that time, it continues, and its comings are counted. The log
+ * and the hook get its first coming, its going, and one more line when it comes again. After that they get
+ * nothing until the finding has been absent for FINDINGS_QUIET. An acknowledgement ends with its time, with
+ * the finding, or when the finding's state or kind changes.
  *
  * On the loop. Times are microseconds since 1970.
  */
@@ -65,17 +65,19 @@ const struct finding *const *findings_all(const struct findings *findings, uint3
 
 json_t *findings_json(const struct finding *finding);
 
-/* Return a finding's place in that order as text; the second function: the number of the first finding after
- * such a place. False: the text is invalid. */
+/*
+ * Return a finding's place in that order as text. The second function sets the number of the first finding
+ * after such a place. False: the text is invalid.
+ */
 json_t *findings_place(const struct finding *finding);
 bool findings_behind(const struct findings *findings, const char *place, uint32_t *out);
 
 /*
  * Acknowledge findings for so many seconds (0: until they change), or cancel that. which: the beginning of an
- * id, a kind, or the name of an object. One call processes FINDINGS_ACKS: *at is where it begins in the list
- * of all, 0 at first, and then where the next call continues; it is done at the end of the list. list: each
- * is appended. PMIXFAB_ERR_NOTFOUND: there is none; _RANGE; errors of the store: this call has changed
- * nothing.
+ * id, a kind, or the name of an object. One call processes FINDINGS_ACKS findings. *at is the place in the
+ * list of all findings where the call begins, 0 at first. It becomes the place where the next call continues.
+ * The work is done at the end of the list. Each processed finding is appended to `list`.
+ * PMIXFAB_ERR_NOTFOUND: there is no such finding; _RANGE; errors of the store: this call has changed nothing.
  */
 #define FINDINGS_ACKS 1000
 struct findings_ack {
@@ -87,12 +89,17 @@ struct findings_ack {
 int findings_ack(struct findings *findings, const struct findings_ack *ack, int64_t now, uint32_t *at,
                  json_t *list, struct fab_err *err);
 
-/* Return the number of present findings of a kind; acked: the acknowledged ones, else the others. A finding
- * that another one caused is acknowledged with it. */
+/*
+ * Return the number of present findings of a kind. acked: count the acknowledged findings, else count the
+ * others. A finding that another one caused is acknowledged with it.
+ */
 uint32_t findings_count(const struct findings *findings, enum fab_check_kind kind, bool acked);
 
-/* Return the counts: "errors", "warnings" and "notices" that are not acknowledged and have no other cause,
- * "acknowledged" ones, those with another cause ("folded"), and the gravest of the first ("worst"). */
+/*
+ * Return the counts of findings. "errors", "warnings" and "notices" count the findings that are not
+ * acknowledged and have no other cause. "worst" is the gravest of these findings. "acknowledged" counts the
+ * acknowledged findings, "folded" those with another cause.
+ */
 json_t *findings_summary(const struct findings *findings);
 
 #endif

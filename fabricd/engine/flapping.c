@@ -1,5 +1,7 @@
-/* flapping.c - flapping: count the changes between sweeps (damping.c), and cut suppressed cables out of a
- * sweep; count the claims of several hosts to one HCA, too. */
+/*
+ * flapping.c - count the changes between sweeps (damping.c), and cut suppressed cables out of a sweep.
+ * Count the claims of several hosts to one HCA, too.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,9 +149,11 @@ bool flapping_is_cut(const struct fab_inventory *inv, uint32_t port, void *dampi
 
 /* ---- HCAs that several hosts claim ------------------------------------------------------------------ */
 
-/* If claims to an HCA begin and end more than once within an hour, no host gets it until they have been quiet
- * for ten minutes, twice as long each further time. Otherwise one host could move other hosts' indices at
- * will. */
+/*
+ * If claims to an HCA begin and end more than once within an hour, no host gets the HCA until the claims
+ * have been quiet for ten minutes. The time doubles each further time. Otherwise one host could move other
+ * hosts' indices at will.
+ */
 #define CLAIM_CHANGES 3
 #define CLAIM_WINDOW  3600
 #define CLAIM_QUIET   600

@@ -1,6 +1,6 @@
 /*
- * noticing.c - noticed changes: dirty switches from light sweeps, which are debounced and lead to a round
- * that sweeps only those; and subnet managers, whose changes are logged.
+ * noticing.c - process noticed changes. Dirty switches from light sweeps are debounced and lead to a round
+ * that sweeps only these switches. Changes of subnet managers are logged.
  */
 #include <inttypes.h>
 #include <stdio.h>

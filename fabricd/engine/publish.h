@@ -111,14 +111,14 @@ struct joined_host {
 };
 bool publisher_joined(const struct publisher *publisher, const char *host, struct joined_host *out);
 
-/* Return remarks on a host's report, one by one. *from: 0 at first; it is advanced. NULL: no more. */
+/* Return remarks on a host's report, one by one. *from is 0 at first and is advanced. NULL: no more. */
 const char *publisher_remark(const struct publisher *publisher, const char *host, uint32_t *from);
 
 /*
- * Compare a sweep (its inv finished and without names; it is emptied) with the served state as a publication
- * would, without publishing. *diff is initialised here: changes that would be published, and differences
- * without a change: objects that are served as missing, suppressed, or under a name that the sweep does not
- * have. Empty: the served state equals the sweep. PMIXFAB_ERR_PARTIAL as above.
+ * Compare a sweep with the served state as a publication would, without publishing. Its inv is finished and
+ * without names, and is emptied. *diff is initialised here. It gets the changes that would be published. It
+ * also gets the objects that are served as missing, suppressed, or under a name that the sweep does not have.
+ * Empty: the served state equals the sweep. PMIXFAB_ERR_PARTIAL as above.
  */
 int publish_verify(struct publisher *publisher, const struct publish_request *input, struct fab_diff *diff,
                    struct fab_err *err);
@@ -140,11 +140,15 @@ bool publisher_has_switch(const struct publisher *publisher, const char *name);
 /* Return the switches of this name one by one: *at is 0 at first. False: no more. */
 bool publisher_next_switch(const struct publisher *publisher, const char *name, uint32_t *at, uint64_t *guid);
 bool publisher_has_host(const struct publisher *publisher, const char *name);
-/* List cabled ports: of the switch of this name or GUID; or of a host, with those at the other ends. To be
- * freed. PMIXFAB_ERR_NOMEM. */
+/*
+ * List the cabled ports of the switch of this name or GUID. For a host, also list the ports at the other
+ * ends. Free the list with publish_ports_free(). PMIXFAB_ERR_NOMEM.
+ */
 int publisher_ports_of(const struct publisher *publisher, const char *name, struct publish_ports *out);
-/* List the first n cabled ports after *at, by GUID and number; fewer: there are no more. To be freed.
- * PMIXFAB_ERR_NOMEM. */
+/*
+ * List the first n cabled ports after *at, by GUID and number. If fewer are returned, there are no more. Free
+ * the list with publish_ports_free(). PMIXFAB_ERR_NOMEM.
+ */
 int publisher_ports_behind(const struct publisher *publisher, const struct publish_port *at, uint32_t n,
                            struct publish_ports *out);
 uint32_t publisher_count_ports(const struct publisher *publisher); /* cabled ones */
@@ -183,9 +187,9 @@ const struct store_planned *planned_all(struct planned *planned, int64_t now, ui
 void planned_mark(struct planned *planned, struct fab_diff *diff, int64_t now);
 
 /*
- * Retire the missing devices of a host, or at a missing switch (and the switch with them), at the next
- * publish_prepare(), with or without a sweep. name: the whole name. Returns the number of HCAs; *there: the
- * last sweep saw an HCA of a host of this name.
+ * Retire the missing devices of a host, or the missing devices at a missing switch together with the switch.
+ * This happens at the next publish_prepare(), with or without a sweep. name: the whole name. Returns the
+ * number of HCAs. *there: the last sweep saw an HCA of a host of this name.
  */
 uint32_t publisher_forget(struct publisher *publisher, const char *name, bool *there);
 

@@ -3,14 +3,14 @@
  *
  * Before anything is served, numbers of the store that must not be served are replaced:
  *
- * - Generations that readers have seen, but this store does not have. For SQLite, a log that was lost or
- *   truncated looks like one that ended earlier, and an older file in place of a newer one looks valid. So
- *   the newest generation is also recorded beside the store (store_lock.c), and in the snapshots of the run
- *   directory. Numbers never go back: the store's state is published once more, with a number above all of
- *   them. The finding stays until its generations would be trimmed.
+ * - Generations that readers have seen, but this store does not have. For SQLite, a lost or truncated log
+ *   looks like a log that ended earlier, and an older file in place of a newer one looks valid. So the newest
+ *   generation is also recorded beside the store (store_lock.c), and in the snapshots of the run directory.
+ *   Numbers never go back. So the store's state is published once more, with a number above all of these
+ *   generations. The finding stays until its generations would be trimmed.
  *
- * - Plane 0, from older stores. It gets a number that no plane had; the others keep theirs, so that no number
- *   changes its meaning.
+ * - Plane 0, from older stores. It gets a number that no plane had. The other planes keep their numbers, so
+ *   that no number changes its meaning.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -161,8 +161,11 @@ static int publish_again(struct publisher *publisher, struct store_plane *known,
     return PMIXFAB_OK;
 }
 
-/* If readers have seen a newer generation than the store's, or a plane has number 0, publish the store's
- * state (known: its planes, by number) once more, above them, with another number of that plane. */
+/*
+ * If readers have seen a newer generation than the store's, publish the store's state once more with a
+ * higher generation. Do the same, with another number for the plane, if a plane has number 0. known: the
+ * planes of the store, by number.
+ */
 static int renumber(struct publisher *publisher, struct store_plane *known, uint32_t n, struct fab_err *err)
 {
     struct store_plane *zero = n > 0 && known[0].index == 0 ? &known[0] : NULL;

@@ -33,7 +33,10 @@ struct damping_limits {
     unsigned window, down, down_max; /* seconds */
 };
 
-/* A cable by its two ends, the lower one first; or a switch with all of its cables: port and far are 0. */
+/*
+ * A cable by its two ends, the lower one first. Or a switch with all of its cables; then port and far are
+ * 0.
+ */
 struct damping_end {
     uint64_t guid;
     uint32_t port;
@@ -82,7 +85,10 @@ bool damping_is_suppressed(const struct damping *damping,
                            const struct damping_key *cable); /* the cable or its switch */
 /* also by its switch */
 bool damping_suppresses_end(const struct damping *damping, uint64_t guid, uint32_t port);
-/* Return the suppressed objects one by one: *at is 0 at first; the second function: this one. NULL: none. */
+/*
+ * Return the suppressed objects one by one; *at is 0 at first. The second function returns this object.
+ * NULL: none.
+ */
 const struct damped *damping_next(const struct damping *damping, uint32_t *at);
 struct damped *damping_find(const struct damping *damping, const struct damping_key *key);
 /* Numbers of suppressed cables and switches, and the time of the next release (0: none). */
@@ -224,18 +230,21 @@ struct swept_fabric {
 };
 void swept_fabric_destroy(struct swept_fabric *sweep);
 
-/* Name the sweep's inventory, reject a partial one, take flapping cables as down, and keep the places of
- * missing devices, unless the operator accepts the sweep as it is. *diff: the changes against the published
- * state, with conclusions. */
+/*
+ * Name the sweep's inventory and reject a partial one. Handle flapping cables as down, and keep the places of
+ * missing devices. If the operator accepts the sweep as it is, a partial sweep is not rejected, suppressed
+ * objects are released, and no place is kept. *diff: the changes against the published state, with
+ * conclusions.
+ */
 int sweep_take(struct swept_fabric *sweep, const struct publish_request *input, struct sweep_findings *report,
                struct fab_diff *diff, struct fab_err *err);
 int sweep_diff(const struct swept_fabric *sweep, bool unmanaged, struct fab_diff *diff, struct fab_err *err);
 /* Keep the description of a node that gave none this time (the answer was lost): it is not renamed. */
 int sweep_fill_gaps(const struct publisher *publisher, struct fab_inventory *inv);
 /*
- * Find out whether an inventory (named) may replace the published one, and its further results. A partial one
- * may not, nor one without any cable: then the sweeping host's own cable is out, and it sees only itself,
- * without a sign that anything is missing.
+ * Find out whether an inventory (named) may replace the published one, and its further results. A partial
+ * inventory may not replace it. An inventory without any cable may not either. In that case the cable of the
+ * sweeping host is out, and the host sees only itself, without a sign that anything is missing.
  */
 int sweep_judge(const struct publisher *publisher, const struct fab_inventory *inv, bool accept_partial,
                 struct sweep_findings *report, struct fab_err *err);
@@ -257,11 +266,14 @@ bool publisher_release(struct publisher *publisher);
 
 /* ---- retention.c ---- */
 
-/* Make the list of missing objects of an inventory: entries of `before` continue (of another boot: from now
- * on); new ones begin now, and were last seen at `seen`. *out is initialised here. PMIXFAB_ERR_NOMEM. */
+/*
+ * Make the list of missing objects of an inventory. Entries of `before` continue; if they are of another
+ * boot, they begin now. New entries begin now, and were last seen at `seen`. *out is initialised here.
+ * PMIXFAB_ERR_NOMEM.
+ */
 int retained_follow(const struct retained *before, const struct fab_inventory *inv, const struct moment *now,
                     int64_t seen, struct retained *out);
-/* Return the microseconds until the first port is due, at least 0; -1: none is missing. */
+/* Return the microseconds until the first port is due, at least 0; -1: no port is missing. */
 int64_t retained_next(const struct retained *missing, unsigned retire, const struct moment *now);
 
 /* Load from the store, after the inventory. */
@@ -273,8 +285,10 @@ int sweep_retain(struct swept_fabric *sweep, struct fab_err *err);
 int retention_retire(struct swept_fabric *sweep, bool due, bool *any, struct fab_err *err);
 /* Set when missing objects were last seen. */
 void retention_correct_seen(const struct publisher *publisher, struct fab_diff *diff);
-/* Compute the absent objects after this generation (0: none, and lost objects stay); the second function:
- * they are in the store now, with the lost ones. */
+/*
+ * Compute the absent objects after this generation (0: no generation, and lost objects stay). Call the
+ * second function when they are in the store, with the lost objects.
+ */
 int retention_plan(const struct publisher *publisher, const struct fab_inventory *after,
                    const struct fab_diff *diff, uint64_t generation, struct absent *out, struct fab_err *err);
 void retention_accept(struct publisher *publisher, struct absent *planned, bool lost);
@@ -304,8 +318,10 @@ int reports_join(struct publisher *publisher, const struct fab_inventory *swept,
                  const struct guids *elsewhere, const struct node_report *const *reports, uint32_t n,
                  struct fab_joined *out, struct fab_err *err);
 
-/* Devices by facts that are weak alone, a MAC or a system image GUID with a node GUID; collected at the first
- * query, since a report may claim thousands. */
+/*
+ * Devices by facts that are weak alone: a MAC, or a system image GUID with a node GUID. They are collected
+ * at the first query, since a report may claim thousands.
+ */
 struct prior_owner_table {
     struct prior_owner_entry {
         uint64_t value, node; /* node: 0 for a MAC */
@@ -352,10 +368,11 @@ void built_destroy(struct built *built);
 
 /*
  * Compute all planes and their numbers. An InfiniBand plane gets the number of the known plane with most
- * common ports and switches, active ones before retired ones; without a common member a new number. Ethernet
- * planes and the unattached plane have configured names, and the number of the known plane of that name; so
- * have topologies of a file. The default plane is the configured one, else the file's, else the present
- * default, else the one with most devices other than the unattached plane.
+ * common ports and switches. Active planes go before retired ones. Without a common member, the plane gets a
+ * new number. Ethernet planes and the unattached plane have configured names, and the number of the known
+ * plane of that name. The same holds for the topologies of a file. The default plane is the configured plane,
+ * else the default of the file, else the present default. Otherwise it is the plane with most devices, but
+ * not the unattached plane.
  */
 int compute_planes(const struct fab_joined *joined, const struct config *config,
                    const struct store_plane *known, uint32_t n_known, struct built *out, struct fab_err *err);

@@ -150,7 +150,10 @@ static bool is_cabled(const struct fab_inventory *inv, const struct fab_port *po
     return port->peer != FAB_NONE && !fab_port_is_missing(inv, port);
 }
 
-/* Add the cabled port of this number, or all of a node; far: with those at the other ends. */
+/*
+ * Add the cabled port of this number, or all cabled ports of a node. far: also add the ports at the other
+ * ends.
+ */
 static int add_ports_of(struct publish_ports *list, const struct fab_inventory *inv, uint32_t n, uint32_t num,
                         bool far)
 {

@@ -1,9 +1,10 @@
 /*
- * retention.c - missing devices keep their places until they are retired, and are remembered as lost.
+ * retention.c - let missing devices keep their places until they are retired, and list them as lost after
+ * that.
  *
- * The time since a device is missing is measured by the clock since the machine's boot (CLOCK_BOOTTIME, which
- * continues over a suspend); the wall clock is only shown to users. So a wall clock that is set an hour back
- * or forth retires no device too early or never, even if fabricd is restarted meanwhile. After a boot of the
+ * CLOCK_BOOTTIME measures the time since a device is missing. It counts from the machine's boot and continues
+ * over a suspend. The wall clock is only shown to users. If the wall clock is set an hour back or forth, each
+ * device is still retired at the right time, even if fabricd is restarted meanwhile. After a boot of the
  * machine, and in a store from another machine, the times start again.
  */
 #include <inttypes.h>
@@ -182,8 +183,10 @@ static int64_t seen_at(const struct retained_place *place)
     return place->seen != 0 ? place->seen : place->since;
 }
 
-/* Return when the cable was seen last: one of its ends, a port of an HCA or a switch as a whole, is missing.
- * 0: none is. */
+/*
+ * Return the time at which the cable was seen last, if one of its ends is missing: a port of an HCA, or a
+ * switch as a whole. 0: neither end is missing.
+ */
 static int64_t cable_seen(const struct publisher *publisher, uint64_t guid, uint32_t num)
 {
     const struct fab_inventory *inv = &publisher->current;
@@ -200,8 +203,10 @@ static int64_t cable_seen(const struct publisher *publisher, uint64_t guid, uint
     return first == NULL ? 0 : seen_at(first);
 }
 
-/* Return when the last sweep saw this node, or its port (0: all of it), that is missing in the published
- * state; 0: it is not missing. */
+/*
+ * Return the time at which a sweep saw this missing node or port last (port 0: the whole node). 0: it is
+ * not missing in the published state.
+ */
 static int64_t missing_seen(const struct publisher *publisher, uint64_t guid, uint32_t num)
 {
     const struct fab_inventory *inv = &publisher->current;

@@ -1,6 +1,9 @@
 /*
- * rounds.c - the scheduler's decisions: rounds (a sweep of the fabric and a scan of this host, in parallel),
- * publications with their events, changes by time without a sweep, and changed settings.
+ * rounds.c - decide the next step of the scheduler:
+ * - rounds: a sweep of the fabric and a scan of this host, in parallel
+ * - publications with their events
+ * - changes by time without a sweep
+ * - changed settings.
  */
 #include <malloc.h>
 #include <stdio.h>
@@ -402,7 +405,10 @@ static void round_prepare(void *arg)
     p->rc = publish_prepare(p->scheduler->publisher, p->input, &p->scheduler->publication, p->report, p->err);
 }
 
-/* Prepare up to the commit, and continue with d->publication. inv NULL: with the fabric of the last sweep. */
+/*
+ * Prepare a publication up to the commit, and continue with d->publication. inv NULL: use the fabric of the
+ * last sweep.
+ */
 static int round_publish(struct scheduler *d, struct fab_inventory *inv, struct sweep_findings *report,
                          struct fab_err *err)
 {

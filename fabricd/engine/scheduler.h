@@ -30,8 +30,10 @@ struct scheduler_status {
 };
 void scheduler_status(const struct scheduler *scheduler, struct scheduler_status *out);
 
-/* Return the state of the subnet manager of the fabric's probe of this number, and the configured probe;
- * NULL: no such probe. A manager without data has not missed a query. */
+/*
+ * Return the state of the subnet manager for the fabric probe of this number, and the configured probe;
+ * NULL: no such probe. A manager without data has not missed a query.
+ */
 const struct manager *scheduler_subnet_manager(const struct scheduler *scheduler, unsigned probe,
                                                const char **spec);
 /* "node001 HCA-1[1] (LID 1)" */
@@ -51,20 +53,21 @@ int scheduler_read_counters(struct scheduler *scheduler, const struct publish_po
                             struct fab_err *err);
 void scheduler_counters_give_up(struct counter_job *job);
 const struct counter_watch *scheduler_counters(const struct scheduler *scheduler);
-/* Return the counters of all cabled ports from the slow rounds; rounds: number of complete rounds. */
+/* Return the counters of all cabled ports from the slow rounds. rounds: number of complete rounds. */
 const struct counter_watch *scheduler_all_counters(const struct scheduler *scheduler, uint64_t *rounds);
 
 /* Send the status line of `systemctl status`. */
 void scheduler_tell_service(const struct scheduler *scheduler);
 
 /*
- * Request a sweep that begins after now. sw: a sweep of the switches of this name (or GUID) and the dirty
- * ones is sufficient; if that is not possible, everything is swept, and the reason is in the answer. NULL: of
- * everything. Returns the number: control_swept() is called with it, or with a higher one, when it is done.
+ * Request a sweep that begins after now. With `sw`, a sweep of the switches of this name (or GUID) and of the
+ * dirty switches is sufficient. If that is not possible, everything is swept, and the reason is in the
+ * answer. With NULL, everything is swept. Returns the number of the sweep. When the sweep is done,
+ * control_swept() is called with this number or a higher one.
  */
 uint64_t scheduler_refresh(struct scheduler *scheduler, const char *sw, bool accept_partial);
 
-/* Check for findings now (engine/findings.h); the second function: a moment after the last change. */
+/* Check for findings now (engine/findings.h). The second function checks a moment after the last change. */
 int scheduler_look(struct scheduler *scheduler, struct fab_err *err);
 /* The same, but use the last findings if a check would take long. */
 int scheduler_look_at_hand(struct scheduler *scheduler, struct fab_err *err);
@@ -77,9 +80,9 @@ uint32_t scheduler_mend(struct scheduler *scheduler);
 /* Call publisher_forget() and publish. */
 uint32_t scheduler_forget(struct scheduler *scheduler, const char *name, bool *there);
 
-/* Return the running activity, such as "a sweep"; NULL: none runs, and none is due. */
+/* Return the running activity, such as "a sweep"; NULL: no activity runs or is due. */
 const char *scheduler_busy(const struct scheduler *scheduler);
-/* Return the newest generation that is in place and announced; 0: none. */
+/* Return the newest generation that is in place and announced; 0: no generation is. */
 uint64_t scheduler_announced(const struct scheduler *scheduler);
 
 /* "sweeping for 4 s; the last sweep took 8.1 s": first after this time, then at this interval. */

@@ -1,6 +1,6 @@
 /*
- * scheduler_findings.c - findings from the scheduler's own state (failed sweeps, suppressed cables, ...), and
- * when to check, together with the findings of topo/changes/check.h in the served state.
+ * scheduler_findings.c - make findings from the scheduler's own state (failed sweeps, suppressed cables,
+ * ...). Decide when to check for them, and for the findings of topo/changes/check.h in the served state.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -211,7 +211,10 @@ static void find_history_gone(struct look *look)
     }
 }
 
-/* Return the microseconds for which the last lost PMIx server remains a finding; 0 or less: it is none. */
+/*
+ * Return the microseconds for which the last loss of the PMIx server remains a finding; 0 or less: it is
+ * not a finding.
+ */
 static int64_t pmix_told_for(const struct pmix_server_status *pmix)
 {
     return pmix->last == 0 ? 0 : pmix->last + PMIX_TOLD - clock_now(CLOCK_REALTIME);

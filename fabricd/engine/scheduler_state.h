@@ -1,11 +1,13 @@
 /*
- * scheduler_state.h - the scheduler's state, and declarations shared by its files. For them and for main/,
- * which starts it.
+ * scheduler_state.h - the scheduler's state, and declarations shared by its files. Only these files and
+ * main/, which starts the scheduler, include it.
  *
- * Two activities run side by side: rounds (a sweep of the fabric and a scan of this host's devices), and
- * publications (pending events, putting in place, updated events), one at a time. A finished round, or due
- * reports of nodes, wait for the end of the running publication. `decide` fires whenever an activity has
- * ended: it is the only place that decides the next step.
+ * Two activities run side by side, each one at a time:
+ * - A round is a sweep of the fabric and a scan of this host's devices.
+ * - A publication sends pending events, puts files in place and sends updated events.
+ *
+ * A finished round, or due reports of nodes, wait for the end of the running publication. `decide` fires
+ * whenever an activity has ended. Only `decide` chooses the next step.
  */
 #ifndef FABRICD_ENGINE_SCHEDULER_STATE_H
 #define FABRICD_ENGINE_SCHEDULER_STATE_H
@@ -101,7 +103,10 @@ struct scheduler {
     struct scheduler_status status;
 };
 
-/* Create the events of the loop d->base; the second function, except with --once: light sweeps and timers. */
+/*
+ * Create the events of the loop d->base. The second function adds light sweeps and timers. It is not called
+ * with --once.
+ */
 int scheduler_new_events(struct scheduler *d); /* PMIXFAB_ERR_NOMEM */
 int scheduler_monitor(struct scheduler *d, struct fab_err *err);
 void scheduler_free_events(struct scheduler *d);
@@ -141,15 +146,17 @@ void monitoring_again(struct scheduler *d);
 bool monitoring_is_due(const struct scheduler *d);
 /* Mark the switches of this name (or GUID) as dirty, without debounce. */
 void monitoring_ask(struct scheduler *d, const char *name);
-/* Return the inventory of the last sweep, for a child that does not sweep itself; NULL: none yet. */
+/* Return the inventory of the last sweep, for a child that does not sweep itself; NULL: no sweep yet. */
 const void *monitoring_inventory(const struct scheduler *d, size_t *size);
 /* Fill in the order for a sweep of the dirty switches. False: everything must be swept, and err has the
  * reason. */
 bool monitoring_scope(struct scheduler *d, struct switch_sweep *parts, struct fab_err *err);
 /* Note the start of a sweep that covers the dirty switches. */
 void monitoring_covered(struct scheduler *d);
-/* Return when the first change was noticed that waits for a sweep; the second function: that the last sweep
- * covered. Microseconds since 1970, 0: none. */
+/*
+ * Return the time at which the first change was noticed that waits for a sweep. The second function returns
+ * the time for the first change that the last sweep covered. Microseconds since 1970; 0: none.
+ */
 int64_t monitoring_since(const struct scheduler *d);
 int64_t monitoring_covered_since(const struct scheduler *d);
 /* Continue light sweeps from the result of a sweep. */

@@ -1,6 +1,6 @@
 /*
- * sweep_judgement.c - processing of a sweep before it is published: name its nodes, reject a partial one, cut
- * flapping cables out, and keep the places of missing devices. The same without publishing, as a comparison.
+ * sweep_judgement.c - process a sweep before it is published: name its nodes, reject a partial sweep, cut
+ * flapping cables out, and keep the places of missing devices. A comparison does the same without publishing.
  */
 #include <inttypes.h>
 #include <stdio.h>

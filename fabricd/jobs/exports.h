@@ -1,9 +1,11 @@
 /*
- * exports.h - keep files for other programs up to date: after each generation, a child runs `fabricctl
- * export` for each configured file, and when a file's content has changed, the site's command.
+ * exports.h - keep files for other programs up to date. After each generation, a child runs `fabricctl
+ * export` for each configured file. If the content of a file has changed, the child also runs the site's
+ * command.
  *
- * One child at a time. A file is made no more often than the configured pace. A failed attempt is repeated
- * with growing pauses, and the old file stays until then. On the loop.
+ * Only one child runs at a time. A file is made no more often than the configured pace. A failed attempt is
+ * repeated with growing pauses, and the old file stays until an attempt succeeds. All functions run on the
+ * loop.
  */
 #ifndef FABRICD_JOBS_EXPORTS_H
 #define FABRICD_JOBS_EXPORTS_H

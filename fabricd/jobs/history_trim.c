@@ -157,9 +157,9 @@ void trim_soon(struct trim *trim)
 }
 
 /*
- * The state of the clock is lost when the process ends. So distrust the clock for a day at the start, too, if
- * it is a month ahead of the newest generation, as after a boot with a wrong clock, or if that generation is
- * a month ahead of the one before.
+ * The state of the clock is lost when the process ends. So at the start, the clock can be distrusted for a
+ * day, too. This is done if the clock is a month ahead of the newest generation, as after a boot with a wrong
+ * clock. It is also done if the newest generation is a month ahead of the generation before.
  */
 static int look_at_clock(struct trim *trim, struct fab_err *err)
 {

@@ -25,8 +25,9 @@ struct clock_trust {
 #define CLOCK_TRUST 86400000000LL /* time without a jump before data is removed by age */
 
 /*
- * Read the clocks into `trust`. True: there was no jump since the first reading, or for a day, and `latest`,
- * a time recorded by this clock, is not in the future. wall: CLOCK_REALTIME, boot: CLOCK_BOOTTIME.
+ * Read the clocks into `trust`. wall: CLOCK_REALTIME, boot: CLOCK_BOOTTIME. Return true if two conditions
+ * hold. The clock has not jumped since the first reading, or for a day. And `latest`, a time recorded by this
+ * clock, is not in the future.
  */
 bool clock_trusted(struct clock_trust *trust, int64_t wall, int64_t boot, int64_t latest);
 
@@ -35,7 +36,9 @@ bool clock_trusted(struct clock_trust *trust, int64_t wall, int64_t boot, int64_
 struct store;
 struct trim;
 
-/* busy: returns whether a publication is running or due, which must not be delayed; called before each step.
+/*
+ * busy() is called before each step. It returns whether a publication is running or due, because a
+ * publication must not be delayed.
  */
 int trim_new(struct event_base *base, const struct config *config, struct counts *counts, struct store *store,
              bool (*busy)(void *cbdata), void *cbdata, struct trim **out, struct fab_err *err);
@@ -46,8 +49,10 @@ void trim_soon(struct trim *trim);
 
 /* ---- comparison of the history with its digests, on a thread of its own ---- */
 
-/* Compare the history of the store at this path, which is only read. changed() is called on the loop if it
- * differs, or cannot be compared. NULL: no memory; nothing is compared. */
+/*
+ * Compare the history of the store at this path. The store is only read. changed() is called on the loop if
+ * the history differs or cannot be compared. NULL: there is no memory, and nothing is compared.
+ */
 struct history_check;
 struct history_check *history_check_new(struct event_base *base, const char *path, uint64_t newest,
                                         void (*changed)(void *cbdata), void *cbdata);

@@ -1,9 +1,9 @@
 /*
- * hook.h - run a program of the site for each published generation, and for new findings: it gets the change
- * as JSON on its standard input.
+ * hook.h - run a program of the site for each published generation, and for new findings. The program gets
+ * the change as JSON on its standard input.
  *
- * One at a time, in order. Meanwhile further generations wait; when there are too many, some are skipped. The
- * daemon does not wait for a hook, and logs its result. On the loop.
+ * Hooks run one at a time, in order. Meanwhile further generations wait. If too many wait, some are skipped.
+ * The daemon does not wait for a hook, and logs its result. All functions run on the loop.
  */
 #ifndef FABRICD_JOBS_HOOK_H
 #define FABRICD_JOBS_HOOK_H

@@ -1,6 +1,6 @@
 /*
- * fabricd_main.h - the room of the program's start: the choice of the role, the order in which its parts
- * start and stop, and the links between the parts.
+ * fabricd_main.h - the start of the program. This room chooses the role, starts and stops its parts in order,
+ * and links the parts.
  */
 #ifndef FABRICD_MAIN_FABRICD_MAIN_H
 #define FABRICD_MAIN_FABRICD_MAIN_H
@@ -18,10 +18,10 @@ int restore_run(const struct config *config);
 int scheduler_run(struct config *config);
 
 /*
- * The same in three steps, for a caller that runs the loop itself: begin (on error the reason is in the log),
- * run scheduler_loop() until the role is leaving, end. The configuration outlives the role. *again: the role
- * has to start again, after a restore or because the store's disk has room again. Returns the code of the
- * last sweep with --once, else PMIXFAB_OK.
+ * The same in three steps, for a caller that runs the loop itself: begin, run scheduler_loop() until the role
+ * is leaving, end. If begin fails, the reason is in the log. The configuration outlives the role. *again: the
+ * role has to start again, after a restore or because the store's disk has room again. Returns the code of
+ * the last sweep with --once, else PMIXFAB_OK.
  */
 struct role;
 struct loop;

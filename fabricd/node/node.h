@@ -1,6 +1,6 @@
 /*
- * node.h - the room of the role node: fabricd on a compute node scans its host, delivers the report to the
- * scheduler, mirrors the scheduler's snapshots, and serves the programs of its host.
+ * node.h - the role node. fabricd on a compute node scans its host, delivers the report to the scheduler,
+ * mirrors the scheduler's snapshots, and serves the programs of its host.
  */
 #ifndef FABRICD_NODE_NODE_H
 #define FABRICD_NODE_NODE_H
@@ -37,8 +37,9 @@ struct node_status {
 void node_status(const struct node *node, struct node_status *out);
 
 /*
- * Request a scan that begins after now, and its delivery. Returns the scan's number: callers that wait for it
- * or an earlier one get an answer when the scheduler has acknowledged it, or an attempt has failed.
+ * Request a scan that begins after now, and its delivery. Returns the number of the scan. Callers that wait
+ * for this scan or an earlier one get an answer when the scheduler has acknowledged the report, or when an
+ * attempt has failed.
  */
 uint64_t node_scan(struct node *node);
 

@@ -43,14 +43,19 @@ void deliver_connected(struct deliver *deliver, bool connected);
 void deliver_heard(struct deliver *deliver, uint64_t acked, bool scan, bool at_once);
 uint64_t deliver_acked(const struct deliver *deliver);
 
-/* Note that the scheduler rejects connections of this host, and why; code 0: it cannot be reached. */
+/*
+ * Note that the scheduler rejects connections of this host, and the reason. code 0: the scheduler cannot be
+ * reached.
+ */
 void deliver_refused(struct deliver *deliver, int code, const char *reason);
 
 /* Return whether a retry after this code can soon succeed. */
 bool deliver_may_pass(int code);
 
-/* Return the last report, perhaps from before a restart; NULL: none yet. unknown: the failed sources whose
- * data it lacks. */
+/*
+ * Return the last report, perhaps from before a restart; NULL: none yet. unknown: the failed sources whose
+ * data the report lacks.
+ */
 const struct fab_report *deliver_current(const struct deliver *deliver, uint32_t *unknown);
 
 /* Write the state into the run directory again, after the directory was removed. */

@@ -38,7 +38,7 @@ void mirror_news(struct mirror *mirror, const struct channel_news *news);
 
 /* Return whether a generation is being fetched. */
 bool mirror_is_busy(const struct mirror *mirror);
-/* Return the newest generation that is in place and announced; 0: none. */
+/* Return the newest generation that is in place and announced; 0: no generation is. */
 uint64_t mirror_announced(const struct mirror *mirror);
 
 #endif

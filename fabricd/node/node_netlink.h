@@ -30,9 +30,9 @@ void devices_free(struct devices *devices); /* NULL allowed */
 void netlink_scanned(struct devices *devices, bool found);
 
 /*
- * Return a fingerprint of the interfaces in this list, whatever its order: names, hardware addresses, up and
- * running, MTUs, IP addresses with their networks. The loopback interface is left out. mtu: returns the MTU
- * of an interface, 0: not known.
+ * Return a fingerprint of the interfaces in this list, independent of the order. It covers names, hardware
+ * addresses, up and running, MTUs, and IP addresses with their networks. The loopback interface is left out.
+ * mtu: returns the MTU of an interface, 0: not known.
  */
 uint64_t devices_fingerprint(const struct ifaddrs *list, unsigned (*mtu)(const char *name, void *cbdata),
                              void *cbdata);

@@ -13,8 +13,8 @@
 #include "fabricd/sources/host_scan.h"
 
 /*
- * Two activities run side by side. Scanning: idle -> scanning -> delivering -> idle; a request during one
- * round starts the next. Mirroring: a new generation is fetched when the scheduler announces it.
+ * Two activities run side by side. The states of a scan are idle -> scanning -> delivering -> idle. A request
+ * during a scan starts the next scan. The mirror fetches a new generation when the scheduler announces it.
  */
 struct node {
     struct config *config;

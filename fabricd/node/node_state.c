@@ -1,8 +1,10 @@
 /*
  * node_state.c - the file in which a node keeps its last report.
  *
- * After the head (topo/base/frame.h): failed sources u16, unknown sources u16; of the last acknowledgement
- * digest u64, acked u64, failed u16, unknown u16; the report as encoded by fab_report_encode().
+ * The file has these fields after the head (topo/base/frame.h):
+ * - failed sources u16, unknown sources u16
+ * - for the last acknowledgement: digest u64, acked u64, failed u16, unknown u16
+ * - the report as encoded by fab_report_encode().
  */
 #include "fabricd/node/node_state.h"
 

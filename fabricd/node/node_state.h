@@ -1,6 +1,6 @@
 /*
- * node_state.h - a node's state over a restart: its last report, and the scheduler's last acknowledgement. A
- * file in the run directory, put in place by renaming.
+ * node_state.h - a node's state that survives a restart: its last report, and the scheduler's last
+ * acknowledgement. It is a file in the run directory, put in place by renaming.
  */
 #ifndef FABRICD_NODE_NODE_STATE_H
 #define FABRICD_NODE_NODE_STATE_H

@@ -1,6 +1,6 @@
 /*
- * node_wait.h - a node's long poll for news: the scheduler's published generation, the report that it holds
- * of this host, and whether it requests a scan.
+ * node_wait.h - a node's long poll for news of the scheduler. The news are the published generation, the
+ * digest of this host's stored report, and whether the scheduler requests a scan.
  *
  * All on the loop.
  */

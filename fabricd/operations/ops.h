@@ -35,8 +35,10 @@ struct ops_parts {
     struct backup *backup;
     struct exports *exports;
     struct endpoints *endpoints;
-    /* The copy of a restore is complete: the role has to end, put it in place, send the answer to this
-     * descriptor, and start again. 0: no restore. */
+    /*
+     * The copy of a restore is complete. The role has to end, put the copy in place, send the answer to
+     * this descriptor, and start again. 0: no restore.
+     */
     int restored;
     struct scan_asking *asking; /* callers that wait for a node; NULL: none */
     struct verifying verifying;

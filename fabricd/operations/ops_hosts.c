@@ -96,8 +96,10 @@ void control_op_nodes(struct connection *connection, json_t *request)
                                           i < n ? all[i - 1]->report.host : NULL));
 }
 
-/* The host to forget, by its name in the fabric and in its report; NULL: not there. An ambiguous name is
- * refused. */
+/*
+ * The host to forget, by its name in the fabric and in its report; NULL: no such host. An ambiguous name is
+ * rejected.
+ */
 struct forgotten {
     const char *swept, *reports;
 };

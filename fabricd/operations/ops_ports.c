@@ -106,7 +106,7 @@ static void send_rows(struct connection *connection, const struct publish_ports 
     connection_send(connection, json_pack("{s:b, s:o}", "ok", 1, "ports", rows));
 }
 
-/* Send a page of all ports; errors: only those with more errors than usual. */
+/* Send a page of all ports. errors: send only ports with more errors than usual. */
 static void send_all_ports(struct connection *connection, json_t *request, bool errors)
 {
     const struct ops_parts *parts = connection->control->owner;

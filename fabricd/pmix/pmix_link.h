@@ -1,6 +1,6 @@
 /*
- * pmix_link.h - the interface between fabricd and its PMIx server, the program fabricd-pmix, beside the run
- * directory: settings in one direction, a status in the other, and the listening socket, which outlives the
+ * pmix_link.h - the interface between fabricd and its PMIx server, the program fabricd-pmix, in addition to
+ * the run directory. fabricd sends settings, and the server sends a status. The listening socket outlives the
  * server. The room pmix starts that program, or watches the one that the service manager has started. Both
  * programs include this file.
  */
@@ -22,9 +22,12 @@
 int pmix_settings_write(const struct config *config, struct fab_err *err);
 void pmix_settings_remove(const struct config *config);
 
-/* Read the settings into a config that config_init() made. *text: the file's text, to detect changes: free();
- * text may be NULL. PMIXFAB_ERR_NOTFOUND: fabricd has not written it yet; _CORRUPT; _PERM: a user other than
- * root, the owner of the run directory and the caller's user may have written it. */
+/*
+ * Read the settings into a config that config_init() made. *text becomes the file's text, to detect
+ * changes. Free it with free(). `text` may be NULL. PMIXFAB_ERR_NOTFOUND: fabricd has not written the file
+ * yet; _CORRUPT; _PERM: a user other than root, the owner of the run directory and the caller's user may
+ * have written it.
+ */
 int pmix_settings_read(const char *rundir, struct config *out, char **text, struct fab_err *err);
 
 /* ---- status: one line of JSON ---- */
@@ -47,7 +50,7 @@ bool pmix_state_read(const char *line, size_t size, struct pmix_state *out);
 
 /* Send a descriptor. fd -1: none. False: the other side has closed. */
 bool pmix_give_socket(int channel, int fd);
-/* Wait for a descriptor from the other side; *fd -1: none. False: it has closed. */
+/* Wait for a descriptor from the other side; *fd -1: none. False: the other side has closed. */
 bool pmix_take_socket(int channel, int *fd);
 
 #endif

@@ -1,9 +1,10 @@
 /*
- * pmix_server.h - fabricd's side of the program fabricd-pmix: a child that is replaced when it dies or hangs,
- * or a unit of its own, which fabricd only watches. fabricd works without it. On the loop.
+ * pmix_server.h - fabricd's side of the program fabricd-pmix. The program is a child of fabricd, which
+ * replaces it when it dies or hangs. Or it is a unit of its own, which fabricd only watches. fabricd works
+ * without it. All functions run on the loop.
  *
- * The listening socket outlives the server: fabricd (or the service manager) keeps it for the next one, so
- * that no other program can take its port.
+ * The listening socket outlives the server. fabricd (or the service manager) keeps the socket for the next
+ * server, so that no other program can take its port.
  */
 #ifndef FABRICD_PMIX_PMIX_SERVER_H
 #define FABRICD_PMIX_PMIX_SERVER_H

@@ -1,4 +1,7 @@
-/* child.c - a child: its output, its end, its start; and functions that all probe children share. */
+/*
+ * child.c - start a child, read its output and handle its end. Also has the functions that all probe
+ * children share.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

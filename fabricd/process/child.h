@@ -1,8 +1,10 @@
 /*
- * child.h - run a part of this program as a probing child with a deadline, and read its output as bytes; or
- * run it as a child that stays and talks over a socket (pmix_server.h); or run another program, which gets
- * input and returns nothing. The room process/ is about fabricd as a process: its children, and its own life
- * (process.h).
+ * child.h - run children in one of three ways:
+ * - a part of this program as a probing child with a deadline, whose output is read as bytes
+ * - a part of this program as a child that stays and uses a socket (pmix_server.h)
+ * - another program, which gets input and returns nothing.
+ *
+ * The room process/ contains fabricd's children and its own process (process.h).
  *
  * Libraries that access hardware can abort, hang or flood their process. In a child, that costs one attempt
  * only. The first part of this file is for the daemon, the second for the child.

@@ -56,8 +56,9 @@ static const char *who_writes(const struct stat *st)
 
 /*
  * Return PMIXFAB_ERR_PERM if a user other than root and this process's user may write to the folder, or may
- * rename it or a folder above it. A folder above may be writable for all only if it is sticky, as /tmp is,
- * and for a group only if that is root's or this process's group, or if it is sticky. Links are followed.
+ * rename it or a folder above it. A folder above may be writable for all users only if it is sticky, as /tmp
+ * is. It may be writable for a group only if it is sticky, or if the group is that of root or of this
+ * process. Links are followed.
  */
 static int check_private(const char *what, const char *path, struct fab_err *err)
 {

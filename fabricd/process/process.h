@@ -23,8 +23,8 @@ int process_write_uri(const struct config *config, const char *uri, struct fab_e
 void process_remove_uri(const struct config *config, const struct process_lock *lock); /* NULL: do nothing */
 
 /*
- * Raise the limit of descriptors as far as the system allows: each connected node and tool needs one, and the
- * usual limit exists for programs that use select(). Children get the usual limit
+ * Raise the limit of descriptors as far as the system allows. Each connected node and tool needs a
+ * descriptor, and the usual limit exists for programs that use select(). Children get the usual limit
  * (process_descriptors_of_child), except the PMIx server, which has the connections.
  */
 void process_descriptors(void);

@@ -26,12 +26,15 @@ void supervisor_began(struct supervisor *supervisor, int64_t now);
 /* Note that the child works, however long it has lived. */
 void supervisor_good(struct supervisor *supervisor);
 
-/* Note the loss of the child. served: it had begun to do its work; otherwise it counts as an early loss. why:
- * any text. real: microseconds since 1970. Returns the pause before the next start, milliseconds. */
+/*
+ * Note the loss of the child. served: the child had begun to do its work. Otherwise the loss counts as an
+ * early loss. why: any text. real: microseconds since 1970. Returns the pause before the next start,
+ * milliseconds.
+ */
 int64_t supervisor_lost(struct supervisor *supervisor, const char *why, bool served, int64_t now,
                         int64_t real);
 
-/* Return the milliseconds until the next one may start; 0: now. */
+/* Return the milliseconds until the next child may start; 0: now. */
 int64_t supervisor_wait(const struct supervisor *supervisor, int64_t now);
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * long_poll.h - requests that stay open until there is news.
  *
- * A waiter gets exactly one answer, on the library's thread: when it is taken out, after
- * RELAY_SUBSCRIBE_SECONDS, or (PMIX_ERR_NOT_AVAILABLE) at the stop, or when its process has disconnected.
+ * A waiter gets exactly one answer, on the library's thread. It gets the answer when it is taken out, or
+ * after RELAY_SUBSCRIBE_SECONDS. At the stop, or when its process has disconnected, the answer is
+ * PMIX_ERR_NOT_AVAILABLE.
  */
 #ifndef FABRICD_SERVER_LONG_POLL_H
 #define FABRICD_SERVER_LONG_POLL_H

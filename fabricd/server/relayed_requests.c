@@ -98,9 +98,9 @@ static pmix_status_t relayed_subscribe(const pmix_proc_t *requestor, const pmix_
 }
 
 /*
- * Return a name for the requestor that is unique over all clients of all relays: a hash of both names, since
- * each may have the full length of a name. Only the relay's name for its client is used, which comes first;
- * later items may come from the client.
+ * Return a name for the requestor that is unique over all clients of all relays. It is a hash of both names,
+ * since each may have the full length of a name. Only the first item of the request is used, the name that
+ * the relay has added for its client. Later items may come from the client.
  */
 static pmix_proc_t relayed_requestor(const pmix_proc_t *relay, const pmix_info_t info[], size_t n)
 {

@@ -53,8 +53,8 @@ static pmix_status_t client_finalized(const pmix_proc_t *proc, void *object, pmi
 }
 
 /*
- * Give a connecting tool a name if it has none. The library allows only one tool of a name, and keeps its
- * data of each namespace until it ends (50 KB), so all tools share one namespace.
+ * Assign a name to a connecting tool if it has none. The library allows only one tool of a name. It also
+ * keeps its data of each namespace (50 KB) until the server ends, so all tools share one namespace.
  */
 static void server_tool_connected(pmix_info_t *info, size_t n, pmix_tool_connection_cbfunc_t cbfunc,
                                   void *cbdata)
@@ -149,9 +149,9 @@ bool server_took_over(void)
 
 /*
  * Make the library's own directory, below the run directory. If the mode of its directory lacks a bit of
- * 0755, the library takes it for its own creation: it opens it to all, and at its end removes all files in
- * it. The run directory must not be used for that. (A library whose process is killed leaves files behind.
- * The lock of the run directory is held, so these files are old.)
+ * 0755, the library treats the directory as its own. It then opens the directory to all users, and removes
+ * all files in it at its end. So the run directory must not be used for this. (A library whose process is
+ * killed leaves files behind. The lock of the run directory is held, so these files are old.)
  */
 static int make_library_dir(const char *rundir, struct fab_err *err)
 {
@@ -327,9 +327,11 @@ int server_start(const struct config *config, struct served *served, pmix_server
         return prepared;
     /* No job is launched by this server, so it needs no shared memory with clients. */
     setenv("PMIX_MCA_gds", "hash", 1);
-    /* By default the library delays the report of a lost connection until a second has passed without another
-     * one, and copies the pending ones each time. With many short connections it would never report, and
-     * grow. */
+    /*
+     * By default the library delays the report of a lost connection until a second has passed without
+     * another lost connection. It copies the pending reports each time. With many short connections it
+     * would never send a report, and its memory would grow.
+     */
     setenv("PMIX_MCA_pmix_event_caching_window", "0", 1);
     snprintf(report, sizeof(report), "%s/pmix.uri", library_dir);
     unlink(report); /* the library would follow a link */

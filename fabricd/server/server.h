@@ -21,8 +21,10 @@
  */
 int server_start(const struct config *config, struct served *served, pmix_server_module_t *module,
                  struct fab_err *err);
-/* Set the listening socket of an earlier server, before the start: the new server takes it over if the
- * library accepts one (guard.h); otherwise it is closed. fd -1: none. */
+/*
+ * Set the listening socket of an earlier server, before the start. If the library accepts a socket
+ * (guard.h), the new server takes it over; otherwise the socket is closed. fd -1: none.
+ */
 void server_listen_on(int fd);
 /* Return whether the server listens on that socket. */
 bool server_took_over(void);

@@ -80,8 +80,10 @@ static void served_keep(const struct served_set *old, const struct order_step *s
     }
 }
 
-/* Serve the snapshots that are there. Returns the generation. step: the UPDATED that will be raised; NULL:
- * none, at the start. */
+/*
+ * Serve the present snapshots. Returns the generation. step: the UPDATED that will be raised; NULL at the
+ * start: none is raised.
+ */
 static uint64_t source_serve(struct server_rundir *source, const struct order_step *step)
 {
     struct rundir_planes there;

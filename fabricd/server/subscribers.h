@@ -1,9 +1,12 @@
 /*
- * subscribers.h - the server side of the long poll: a subscriber gets an answer when a newer generation is
- * published, or the served one becomes stale.
+ * subscribers.h - the server side of the long poll. A subscriber gets an answer when a newer generation is
+ * published, or when the served generation becomes stale.
  *
- * Each gets exactly one answer: at once if it does not have the served state, at the next publication, after
- * RELAY_SUBSCRIBE_SECONDS, or (PMIX_ERR_NOT_AVAILABLE) at the stop.
+ * Each subscriber gets exactly one answer, at the first of these times:
+ * - at once, if it does not have the served state
+ * - at the next publication
+ * - after RELAY_SUBSCRIBE_SECONDS
+ * - at the stop (PMIX_ERR_NOT_AVAILABLE).
  */
 #ifndef FABRICD_SERVER_SUBSCRIBERS_H
 #define FABRICD_SERVER_SUBSCRIBERS_H

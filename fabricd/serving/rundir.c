@@ -61,7 +61,7 @@ void rundir_mark_stale(const char *rundir, bool stale)
                     stale ? "stale" : "no longer stale");
 }
 
-/* Return how the file differs from the served plane; NULL: not at all, or not known. */
+/* Return how the file differs from the served plane; NULL: it does not differ, or this is not known. */
 static const char *find_damage(const char *path, const struct served_plane *plane)
 {
     char some[65536];
@@ -89,8 +89,10 @@ static const char *find_damage(const char *path, const struct served_plane *plan
     return wrong;
 }
 
-/* Write the planes whose files differ from the served ones; *n: how many were written. Returns the first
- * error. */
+/*
+ * Write the planes whose files differ from the served planes. *n: number of written planes. Returns the
+ * first error.
+ */
 static int write_wrong(const char *rundir, const struct served_set *set, bool tell, uint32_t *n,
                        struct fab_err *err)
 {

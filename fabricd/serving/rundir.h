@@ -28,13 +28,17 @@ void rundir_mark_stale(const char *rundir, bool stale); /* the file alone */
 int rundir_put(const char *rundir, const struct served_set *set, struct fab_err *err);
 
 /*
- * Repair the directory while the set is served: write each plane whose file was removed, damaged or made
- * unreadable, and the mark whether it is stale. *mended: number of planes. set and mended may be NULL.
+ * Repair the directory while the set is served. Write each plane whose file was removed, damaged or made
+ * unreadable. Also write the mark that the data are stale or not. *mended: number of planes. set and mended
+ * may be NULL.
  */
 int rundir_mend(const char *rundir, const struct served_set *set, bool stale, uint32_t *mended,
                 struct fab_err *err);
 
-/* Return the newest generation of all snapshots there; 0: there is none. Only the file heads are read. */
+/*
+ * Return the newest generation of all snapshots in the directory; 0: there are none. Only the file heads
+ * are read.
+ */
 uint64_t rundir_newest(const char *rundir);
 
 /* Remove each snapshot that is not in the set, and the files of an interrupted writer, except `pending`. */

@@ -37,10 +37,10 @@ struct ingest_check {
 };
 
 /*
- * Continue the check. own: this host's configured name. True: run the query check->ask, and store its result
- * in the check. False: *rc is the result: 0, PMIXFAB_ERR_PERM (another host), _BUSY (names cannot be resolved
- * now), or the error of the bytes; err names uid, origin and host, as far as known. now: monotonic
- * milliseconds.
+ * Continue the check. own: this host's configured name. now: monotonic milliseconds. True: the caller must
+ * run the query check->ask and store its result in the check. False: *rc is the result: 0, PMIXFAB_ERR_PERM
+ * (another host), _BUSY (names cannot be resolved now), or the error of the bytes. err names uid, origin and
+ * host, as far as known.
  */
 struct ingest_names;
 bool ingest_check_next(struct ingest_check *check, const char *own, struct ingest_names *names, int64_t now,

@@ -133,8 +133,11 @@ void host_reports_on_heard(struct host_reports *nodes, host_reports_heard_fn hea
     nodes->heard_cbdata = cbdata;
 }
 
-/* A node can report other failures with each delivery. So the log has one line a minute for each host with
- * failed probes, whichever they are, and one when no probe fails; `fabricctl nodes` shows the latest. */
+/*
+ * A node can report other failures with each delivery. So the log has one line a minute for each host with
+ * any failed probes, and one line when no probe fails any more. `fabricctl nodes` shows the latest
+ * failures.
+ */
 static void log_failed(struct log_limit *said, const char *host, uint32_t sources)
 {
     char text[80], key[FAB_HOST_MAX + 32], again[LOG_LIMIT_AGAIN];

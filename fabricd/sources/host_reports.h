@@ -1,11 +1,11 @@
 /*
- * host_reports.h - the stored reports of all hosts: deliveries, and the time to publish them. ingest.h
- * receives and checks deliveries of nodes.
+ * host_reports.h - the stored reports of all hosts. This file stores deliveries and decides the time to
+ * publish them. ingest.h receives and checks deliveries of nodes.
  *
  * Deliveries that arrive together are stored in one transaction and answered after it. Reports are published
- * after a quiet time: 5 ms after a change of one known host, longer (config->debounce_ms) if several or new
- * hosts report, so that the start of a thousand nodes is one generation. The limit is three times the quiet
- * time.
+ * after a quiet time. It is 5 ms after a change of one known host. If several or new hosts report, it is
+ * longer (config->debounce_ms), so that the start of a thousand nodes is one generation. The limit is three
+ * times the quiet time.
  */
 #ifndef FABRICD_SOURCES_HOST_REPORTS_H
 #define FABRICD_SOURCES_HOST_REPORTS_H

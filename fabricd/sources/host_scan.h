@@ -26,14 +26,19 @@ struct host_scan;
 
 typedef void (*host_scan_done_fn)(struct host_scan_result *result, void *cbdata); /* once, on the loop */
 
-/* Start the local probes of config->probes. before: finished, or NULL; may be freed after the call. unknown:
- * sources whose data it lacks, as in host_scan_result. */
+/*
+ * Start the local probes of config->probes. before: a finished report, or NULL. It may be freed after the
+ * call. unknown: sources whose data this report lacks, as in host_scan_result.
+ */
 int host_scan_start(struct event_base *base, const struct config *config, const struct fab_report *before,
                     uint32_t unknown, host_scan_done_fn done, void *cbdata, struct host_scan **out,
                     struct fab_err *err);
 void host_scan_cancel(struct host_scan *scan); /* NULL allowed; `done` is not called any more */
 
-/* Return whether the configuration has local probes; the second function: probes of the fabric. */
+/*
+ * Return whether the configuration has local probes. The second function returns whether it has probes of
+ * the fabric.
+ */
 bool host_scan_wanted(const struct config *config);
 bool sweep_wanted(const struct config *config);
 

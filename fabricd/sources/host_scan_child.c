@@ -1,4 +1,7 @@
-/* host_scan_child.c - the child of one local probe: load it, scan, write the report to the pipe. */
+/*
+ * host_scan_child.c - the child of one local probe. It loads the probe, scans, and writes the report to the
+ * pipe.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,6 +1,7 @@
 /*
- * host_scan_inventory.c - the local probes' report as a delivery, for a PMIx server of this host without a
- * node daemon: its component starts this program (libpmixfab/mca/pnet/inventory_child.h).
+ * host_scan_inventory.c - write the report of the local probes as a delivery. It is for a PMIx server of this
+ * host without a node daemon. The component in that server starts this program
+ * (libpmixfab/mca/pnet/inventory_child.h).
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -180,7 +180,10 @@ static void entry_on_told(const struct credential_result *result, void *cbdata)
     ingest_start_next(ingest);
 }
 
-/* Start waiting deliveries up to the limit of parallel queries. Cached names are looked up in their turn. */
+/*
+ * Start waiting deliveries up to the limit of parallel queries. A delivery whose name is in the cache is
+ * checked without a query when its turn comes.
+ */
 static void ingest_start_next(struct ingest *ingest)
 {
     while (ingest->queue != NULL && ingest->n_working < AT_ONCE && !ingest->stopping) {

@@ -42,16 +42,17 @@ int ingest_start(const struct ingest_parts *parts, ingest_fn fn, void *cbdata, s
 void ingest_stop(struct ingest *ingest);
 
 /*
- * Answer and free an item. code 0: it is stored. held: digest of the report now held of this host (0: none),
- * from which the sender decides what to send next. reason: a line, "" for 0. On the loop.
+ * Answer and free an item, on the loop. code 0: the item is stored. held: the digest of this host's stored
+ * report (0: none). The sender uses it to decide which data to send next. reason: a line, "" for code 0.
  */
 void ingest_answer(struct ingest_item *item, int code, uint64_t held, const char *reason);
 
 /*
- * Process a delivery: of a node, with a valid credential; or of this host's own workload manager, over the
- * control socket. There the uid is from the kernel, and may report for any host. The first function takes the
- * bytes, which are from malloc(). `done` is called once, on the loop; by the first perhaps before this
- * returns. Without an intake (NULL) the first refuses, the second returns PMIXFAB_ERR_UNSUPPORTED.
+ * Process a delivery. The first function is for a delivery of a node, with a valid credential. The second
+ * function is for a delivery of this host's workload manager over the control socket. In that case the uid is
+ * from the kernel, and may report for any host. The first function takes the bytes, which are from malloc().
+ * `done` is called once, on the loop. The first function may call it before it returns. Without an intake
+ * (NULL), the first function rejects the delivery, and the second returns PMIXFAB_ERR_UNSUPPORTED.
  */
 #define INGEST_NOBODY 1 /* a code: deliveries are not accepted (now) */
 typedef void (*ingest_done_fn)(int code, uint64_t held, const char *reason, void *cbdata);

@@ -34,7 +34,7 @@ void counters_cancel(struct counters *counters); /* NULL allowed; `done` is not 
 #define COUNTERS_CHILD_OPTION "--counters-child"
 int counters_child(int argc, char **argv);
 
-/* Encode and decode the order for the child; free both. PMIXFAB_ERR_NOMEM, _CORRUPT. */
+/* Encode and decode the order for the child. Free both with free(). PMIXFAB_ERR_NOMEM, _CORRUPT. */
 int counters_order_encode(const struct probe_reading *list, uint32_t n, const void *parts, size_t size,
                           void **bytes, size_t *total);
 int counters_order_decode(const void *bytes, size_t size, struct probe_reading **list, uint32_t *n,

@@ -41,7 +41,9 @@ struct switch_sweep {
     size_t size;
 };
 
-/* Start the child. part: NULL for a full sweep; may be freed after the call. On error `done` is not called.
+/*
+ * Start the child. part: NULL for a full sweep. It may be freed after the call. On error `done` is not
+ * called.
  */
 int sweep_start(struct event_base *base, const struct config *config, const struct switch_sweep *part,
                 sweep_done_fn done, void *cbdata, struct sweep **out, struct fab_err *err);
@@ -80,8 +82,10 @@ int sweep_parts_check(const struct sweep_parts *parts, struct fab_err *err);
  * PMIXFAB_ERR_CORRUPT, or an error of fab_wire_decode(). */
 int sweep_parts_decode(const void *bytes, size_t size, struct sweep_parts *parts, struct fab_err *err);
 
-/* Encode a switch_sweep; free(*bytes). PMIXFAB_ERR_NOMEM. The second function decodes: *dirty (free it) and
- * *parts are initialised here; errors as above. */
+/*
+ * Encode a switch_sweep. Free *bytes with free(). PMIXFAB_ERR_NOMEM. The second function decodes it. *dirty
+ * and *parts are initialised here; free *dirty with free(). Its errors are as above.
+ */
 int sweep_order_encode(const struct switch_sweep *part, void **bytes, size_t *size);
 int sweep_order_decode(const void *bytes, size_t size, struct dirty_switches *dirty,
                        struct sweep_parts *parts, struct fab_err *err);
@@ -98,7 +102,10 @@ struct sweep_answer {
 /* Encode the answer; free(*bytes). PMIXFAB_ERR_NOMEM. */
 int sweep_answer_encode(const struct sweep_answer *answer, const struct sweep_parts *parts, void **bytes,
                         size_t *size);
-/* Return the total size, from the first bytes; 0: not known yet, SIZE_MAX: invalid. */
+/*
+ * Return the total size, from the first bytes. 0: the size is not known yet. SIZE_MAX: the bytes are
+ * invalid.
+ */
 size_t sweep_answer_total(const void *bytes, size_t n);
 /* Decode the answer: the bytes become those of the parts, which are not checked. Errors as above. */
 int sweep_answer_decode(void *bytes, size_t *size, struct sweep_answer *answer, struct fab_err *err);

@@ -51,8 +51,10 @@ static int check_known(const struct sweep_parts *parts, const struct dirty_switc
     return PMIXFAB_OK;
 }
 
-/* Sweep the dirty switches of one probe's part of the last sweep; all: everything is dirty. The answer notes
- * if the probe swept more than that. */
+/*
+ * Sweep the dirty switches of one probe's part of the last sweep. all: everything is dirty. The answer
+ * contains whether the probe swept more than these switches.
+ */
 static int switches_one(const char *spec, struct probe_config *config, const struct dirty_switches *dirty,
                         bool all, struct fab_inventory *part, struct sweep_answer *answer,
                         struct fab_err *err)

@@ -5,8 +5,8 @@
  * costs one fsync of the log per publication. synchronous=NORMAL would survive a killed process as well, but
  * not a power cut: the last announced generations could be lost, and their numbers used again.
  *
- * Integrity: before the open, PRAGMA quick_check walks the pages of all served tables; the rows are compared
- * with digests when they are loaded.
+ * Integrity: before the open, PRAGMA quick_check walks the pages of all served tables. When the rows are
+ * loaded, they are compared with digests.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -94,7 +94,7 @@ static int immutable_uri(const char *path, char *uri, size_t size)
  * Connect for reading, without any change to the file or beside it, also on a full or read-only disk. The
  * caller holds the store's lock, or it cannot be locked.
  *
- * A log is read with its index in memory, without locks: SQLite would need them against other processes, but
+ * A log is read with its index in memory, without locks. SQLite would need locks against other processes, but
  * the store's own lock is held. Without a log the file is complete. An unfinished transaction from before the
  * WAL mode has to be rolled back first.
  */
@@ -133,9 +133,9 @@ static bool is_cut_off(const struct store *store, const char head[512])
 }
 
 /*
- * Check that an existing file is a database, or empty. This must come before SQLite's own check: SQLite takes
- * a file shorter than its smallest page for empty and overwrites it, and leaves read-only files beside a
- * database that cannot be written.
+ * Check that an existing file is a database, or empty. This must come before SQLite's own check. SQLite
+ * treats a file shorter than its smallest page as empty and overwrites it. It also leaves read-only files
+ * beside a database that cannot be written.
  */
 static int check_file(const struct store *store, struct fab_err *err)
 {
@@ -214,9 +214,9 @@ static int check_rows(struct store *store, struct fab_err *err)
 }
 
 /*
- * Reject a store that store_open() must reject; *version is the schema's, 0: there is no store yet. This uses
- * a connection that changes nothing: opening a database recreates the files of its log, and closing it folds
- * the log into it, which must not happen to a rejected one.
+ * Reject a store that store_open() must reject. *version becomes the version of the schema; 0: there is no
+ * store yet. This uses a connection that changes nothing. A usual open of a database recreates the files of
+ * its log, and a usual close folds the log into the database. Neither must happen to a rejected store.
  */
 static int store_examine(struct store *store, const char *const *steps, int *version, struct fab_err *err)
 {

@@ -19,12 +19,14 @@
 struct store;
 
 /*
- * Open the store: create it if absent, lock it, migrate it. Errors, each with one line in err:
- * PMIXFAB_ERR_BUSY (another fabricd has this store: its pid; or another process has locked it), _NEWER
- * (written by a newer fabricd), _FOREIGN (another program's database), _CORRUPT (not a database, or its
- * integrity is broken), _IO (path, full disk, permission). A rejected store is not changed. The lock is
- * flock() on "PATH.lock", held until close. Migration: one exclusive transaction for all steps; the version
- * is checked again inside (PRAGMA user_version).
+ * Open the store: create it if absent, lock it, migrate it. The lock is flock() on "PATH.lock", held until
+ * close. One exclusive transaction contains all steps of the migration, and checks the version again inside
+ * (PRAGMA user_version). A rejected store is not changed. Errors, each with one line in err:
+ * - PMIXFAB_ERR_BUSY: another fabricd has this store (err has its pid), or another process has locked it.
+ * - PMIXFAB_ERR_NEWER: a newer fabricd has written it.
+ * - PMIXFAB_ERR_FOREIGN: it is the database of another program.
+ * - PMIXFAB_ERR_CORRUPT: it is not a database, or its integrity is broken.
+ * - PMIXFAB_ERR_IO: the path, a full disk, or a missing permission.
  */
 int store_open(const char *path, struct store **out, struct fab_err *err);
 void store_close(struct store *store); /* NULL allowed */
@@ -35,8 +37,10 @@ void store_close(struct store *store); /* NULL allowed */
  */
 int store_open_reading(const char *path, int why, struct store **out, struct fab_err *err);
 
-/* Return whether the disk is full (ENOSPC, EDQUOT) or read-only (EROFS); 0: there is room. opened: the store
- * could be opened, so little room is sufficient. */
+/*
+ * Return ENOSPC or EDQUOT if the disk is full, EROFS if it is read-only, and 0 if there is room. opened:
+ * the store could be opened, so little room is sufficient.
+ */
 int store_no_room(const char *path, bool opened);
 
 /* Return PMIXFAB_ERR_IO with the reason if the store is open for reading only. */
@@ -44,8 +48,8 @@ int store_writable(const struct store *store, struct fab_err *err);
 
 /*
  * Fold the log into the file, so that the loss of the log loses no data. PMIXFAB_ERR_BUSY: another process
- * reads; the log is folded as far as possible. _IO: also if the log was removed or truncated; as much as
- * possible is saved. store_close() does it, too.
+ * reads, and the log is folded as far as possible. _IO: also if the log was removed or truncated. As much as
+ * possible is then saved. store_close() folds the log, too.
  */
 int store_checkpoint(struct store *store, struct fab_err *err);
 /* Set the function to call after each commit; NULL: none. */
@@ -55,9 +59,9 @@ void store_on_commit(struct store *store, void (*fn)(void *cbdata), void *cbdata
 void store_forget_kept(const struct store *store, int64_t before);
 
 /*
- * Marks beside the database (in its lock file), which survive the loss of the log or the database: the newest
- * committed generation, and that of the newest backup. They are not synced each time: after a power cut they
- * may be older. 0: none.
+ * Marks in the lock file, which survive the loss of the log or the database. They are the newest committed
+ * generation, and the generation of the newest backup. 0: none. They are not synced each time, so they may be
+ * older after a power cut.
  */
 struct store_marks {
     uint64_t newest, backup;
@@ -111,11 +115,11 @@ bool store_is_unfinished(const char *path);
 int store_restorable(const char *path, const char *backup, int fd, struct fab_err *err);
 
 /*
- * Put a copy of the backup, open as fd, in place of the store, which is kept as PATH.before-restore (or
- * .before-restore.2, ...): `kept` is that name, empty if there was no store. The store's mode stays. The next
- * generation will be above all that were published, see store_restore.c. A lock is held meanwhile:
- * PMIXFAB_ERR_BUSY if another fabricd has the store. PMIXFAB_ERR_NEWER, _FOREIGN, _CORRUPT, _IO: the store is
- * unchanged.
+ * Put a copy of the backup, open as fd, in place of the store. The old store is kept as PATH.before-restore
+ * (or .before-restore.2, ...). `kept` becomes that name, or is empty if there was no store. The mode of the
+ * store stays. The next generation will be above all that were published, see store_restore.c. A lock is held
+ * meanwhile. PMIXFAB_ERR_BUSY: another fabricd has the store. PMIXFAB_ERR_NEWER, _FOREIGN, _CORRUPT, _IO: the
+ * store is unchanged.
  */
 int store_restore(const char *path, const char *backup, int fd, char *kept, size_t size, struct fab_err *err);
 

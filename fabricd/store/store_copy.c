@@ -1,6 +1,7 @@
 /*
- * store_copy.c - copy a store to one file, by SQLite's backup for a store in use, or by bytes for a file that
- * no process writes; recognise such copies; and remove the copy of a restore that was killed.
+ * store_copy.c - copy a store to one file. A store in use is copied by SQLite's backup, and a file that no
+ * process writes is copied by bytes. Also recognise such copies, and remove the copy of a restore that was
+ * killed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -279,8 +280,10 @@ int store_kept_name(char *kept, size_t size, const char *path, unsigned i)
     return n > 0 && (size_t)n < size ? PMIXFAB_OK : PMIXFAB_ERR_RANGE;
 }
 
-/* The store has its second name, and the copy is not in place yet: remove that name, since a database with
- * two names would be opened with two logs. */
+/*
+ * The store has its second name, but the copy is not in place yet. Remove the second name, since a database
+ * with two names would be opened with two logs.
+ */
 static void remove_second_name(const char *path)
 {
     char kept[PATH_MAX], from[PATH_MAX + 8], to[PATH_MAX + 8];

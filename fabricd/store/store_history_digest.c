@@ -54,8 +54,10 @@ static int digest_generation(struct store *store, sqlite3_stmt *head, int64_t be
     return rc;
 }
 
-/* Return the digest that the first generation from this one on is based on; 0: it is the first of all, or the
- * first with a digest. */
+/*
+ * Take the first generation from this one on. Return the digest that it is based on; 0: it is the first of
+ * all generations, or the first with a digest.
+ */
 static int digest_before(struct store *store, uint64_t generation, int64_t *out, struct fab_err *err)
 {
     sqlite3_stmt *row;

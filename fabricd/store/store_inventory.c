@@ -1,9 +1,9 @@
 /*
- * store_inventory.c - the last published inventory: read it back, equal by fab_inventory_equal(); write only
- * the rows that differ; and its digest in one number.
+ * store_inventory.c - the last published inventory. Read it back, equal by fab_inventory_equal(). Write only
+ * the rows that differ. Compute its digest in one number.
  *
- * SQLite notices broken pages, but not a flipped bit in a row; the digest does. Its byte order is fixed, so
- * that a database can move between machines.
+ * SQLite notices broken pages, but not a flipped bit in a row. The digest detects such a bit. The byte order
+ * of the digest is fixed, so that a database can move between machines.
  */
 #define XXH_INLINE_ALL /* the state is a variable here, so its layout must match the code */
 #include <endian.h>

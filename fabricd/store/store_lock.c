@@ -1,8 +1,8 @@
 /*
- * store_lock.c - files beside the store: its lock, PATH.lock, with the marks; and the check for disk space.
+ * store_lock.c - the lock file of the store, PATH.lock, with the marks. Also checks for disk space.
  *
- * One fabricd per store: flock() on the lock file. It has three lines: the pid of the owner (0: none), and
- * the marks.
+ * flock() on the lock file allows one fabricd per store. The file has three lines: the pid of the owner (0:
+ * none), and the marks.
  */
 #include <errno.h>
 #include <fcntl.h>

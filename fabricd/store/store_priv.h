@@ -20,8 +20,11 @@
 /* Up to this size a database is checked completely at the open: tens of milliseconds. */
 #define STORE_CHECK_MAX (64 << 20)
 
-/* The WAL is folded into the database at this number of pages: not at each publication of a large fabric, yet
- * small enough to be read in milliseconds at a start after a crash. */
+/*
+ * The WAL is folded into the database at this number of pages. The number is large enough that not each
+ * publication of a large fabric folds it. It is small enough that a start after a crash reads the WAL in
+ * milliseconds.
+ */
 #define STORE_WAL_PAGES 4000
 
 /* Up to this size a database without incremental vacuum is rebuilt with it at the open: some hundredths of a
@@ -86,7 +89,7 @@ int store_prepare(struct store *store, const char *sql, struct fab_err *err);
 int store_run(struct store *store, const char *sql, const struct store_value *values, const char *doing,
               struct fab_err *err);
 
-/* Run a statement that must affect exactly one row; PMIXFAB_ERR_CONFLICT: it has not. */
+/* Run a statement that must affect exactly one row. PMIXFAB_ERR_CONFLICT: it affected none or several. */
 int store_run_one(struct store *store, const char *sql, const struct store_value *values, const char *doing,
                   struct fab_err *err);
 
@@ -175,9 +178,9 @@ int store_migrate(struct store *store, const char *const *steps, struct fab_err 
 void store_harden(sqlite3 *db);
 
 /*
- * Compare the schema with that of the version, word by word: _CORRUPT if a part is missing or different,
- * _FOREIGN if it has an additional trigger, view or similar. strict: reject an additional table or index,
- * too, which is harmless.
+ * Compare the schema with the schema of the version, word by word. _CORRUPT: a part is missing or different.
+ * _FOREIGN: the schema has an additional trigger, view or similar. strict: also reject an additional table or
+ * index, which is harmless.
  */
 int store_check_schema(struct store *store, const char *const *steps, int version, bool strict,
                        struct fab_err *err);

@@ -1,9 +1,9 @@
 /*
  * store_reports.c - the last delivered report of each host, and its published version.
  *
- * A report is stored when it is delivered, and published a little later. Until then the last published one is
- * kept: by the row itself as long as it is the stored one, and as a copy from the moment when another one
- * replaces it.
+ * A report is stored when it is delivered, and published a little later. Until then the last published report
+ * is kept. As long as it is the stored report, the row itself keeps it. When another report replaces it, a
+ * copy is kept.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,13 @@
 /*
- * store_tables.h - the contents of the store: the last published inventory, the planes with their numbers and
- * last snapshots, all generations and the history of changes, the reports of hosts, absent objects, findings,
- * announced swaps, and endpoints.
+ * store_tables.h - the contents of the store:
+ * - the last published inventory, and the planes with their numbers and last snapshots
+ * - all generations, and the history of changes
+ * - the reports of hosts
+ * - absent objects, findings, announced swaps, and endpoints.
  *
- * One thread at a time. Data passed to a callback is valid while it runs. A callback ends the walk by a
- * return value other than 0, which is a success. It must not call the store. Written data is on the disk when
- * a function returns.
+ * One thread at a time may use the store. Data passed to a callback is valid while the callback runs. A
+ * callback ends the walk by a return value other than 0; the walk is then still a success. A callback must
+ * not call the store. Written data is on the disk when a function returns.
  */
 #ifndef FABRICD_STORE_STORE_TABLES_H
 #define FABRICD_STORE_STORE_TABLES_H
@@ -41,10 +43,10 @@ void store_planes_free(struct store_plane *planes, uint32_t n);
 /* Return the newest generation (0: none yet) and its time (microseconds since 1970). */
 int store_generation(struct store *store, uint64_t *generation, int64_t *published, struct fab_err *err);
 
-/* Return the newest generation that was published before this time; 0: there is none any more. */
+/* Return the newest generation that was published before this time; 0: no such generation is left. */
 int store_generation_before(struct store *store, int64_t time, uint64_t *generation, struct fab_err *err);
 
-/* Return when the newest two generations were published, the newest first; 0: none. */
+/* Return the times at which the newest two generations were published, the newest first; 0: none. */
 int store_newest_times(struct store *store, int64_t published[2], struct fab_err *err);
 
 /* ---- reports of hosts ---- */
@@ -114,14 +116,16 @@ int store_lost_put(struct store *store, const struct absent *before, const struc
 
 /* ---- publications ---- */
 
-/* A change to publish: all or nothing, in one transaction. */
+/* A change to publish. It is stored completely or not at all, in one transaction. */
 struct store_publication {
     /* Called when everything is written, right before the commit: its error fails the publication. NULL:
      * none. */
     int (*ready)(void *data, struct fab_err *err);
     void *ready_data;
-    /* The result of store_next_generation(). Or 0: no new generation, only facts of the inventory that are
-     * not served; the diff is then not recorded. */
+    /*
+     * The result of store_next_generation(). 0: there is no new generation, because only facts changed that
+     * are not served. The diff is then not recorded.
+     */
     uint64_t generation;
     int64_t published;
     bool partial;                       /* the operator accepted a partial sweep, or it was the first */
@@ -134,7 +138,9 @@ struct store_publication {
      * published any more (digest 0). */
     const struct store_report *announced;
     uint32_t n_announced;
-    /* Absent objects: present contents and new contents; lost ones only with a generation. NULL: no change.
+    /*
+     * Absent objects: the present contents and the new contents. Lost objects only change with a
+     * generation. NULL: no change.
      */
     const struct absent *absent_before, *absent;
 };
@@ -157,15 +163,20 @@ struct store_change {
     bool planned;                  /* it was announced by the operator */
     int64_t first_seen, last_seen; /* as in struct fab_change; 0: not known */
 };
-/* Convert the subjects of a struct fab_change (NULL allowed) to this form. free(); NULL: no memory. */
+/*
+ * Convert the subjects of a struct fab_change (NULL allowed) to this form. Free the result with free().
+ * NULL: no memory.
+ */
 char *store_subject_lines(const char *subjects);
 
 typedef int (*store_change_fn)(const struct store_change *change, void *cbdata);
 
 /*
- * Read changes of generations from+1..to; limit 0: all (else the newest). what: NULL; or a subject of a
- * change, for changes with this subject, found by an index, and changes without a subject that mention it; or
- * else a part of the texts what, before or after.
+ * Read changes of generations from+1..to. limit 0: all changes, else the newest. `what` can be one of these:
+ * - NULL
+ * - a subject of a change: changes with this subject, found by an index, and changes without a subject that
+ *   mention it
+ * - else a part of the texts what, before or after.
  */
 int store_history(struct store *store, uint64_t from, uint64_t to, const char *what, uint32_t limit,
                   store_change_fn fn, void *cbdata, struct fab_err *err);

@@ -1,8 +1,8 @@
 /*
  * store_transaction.c - begin and end of write transactions, and SQLite's write-ahead log.
  *
- * The log file is watched, since SQLite continues to use one that was removed, and notices a shorter one only
- * when it reads the missing part.
+ * The log file is watched, since SQLite continues to use a log file that was removed. SQLite notices a
+ * truncated log file only when it reads the missing part.
  */
 #include <errno.h>
 #include <limits.h>

@@ -467,8 +467,8 @@ static const struct fab_attachment *cover_at(const struct cover *v, uint32_t c)
 }
 
 /*
- * Return the number of hosts that are newly covered when the leaves of class c are used; once the work is
- * spent, only its own hosts.
+ * Return the number of hosts that are newly covered when the leaves of class c are used. Once the budget of
+ * work is spent, return only the number of hosts of the class.
  */
 static uint32_t cover_gain(struct cover *v, uint32_t c)
 {

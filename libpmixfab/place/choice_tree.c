@@ -2,9 +2,10 @@
  * choice_tree.c - find the best choice in a tree of classes.
  *
  * Classes are joined in the order of costs, as in a minimum spanning tree. If two parts are joined, the cost
- * between hosts of one and the other is taken as that of the cheapest pair. This is never more than the real
- * cost, so the best choice by these costs is a lower bound for all choices; if the costs are those of a tree,
- * it is exact. The best choice of k hosts of a joined part is the best split of k among its two parts.
+ * between a host of one part and a host of the other is that of the cheapest pair. This is never more than
+ * the real cost. So the cost of the best choice is a lower bound for all choices. If the costs are those of a
+ * tree, the bound is exact. The best choice of k hosts of a joined part is the best split of k among its two
+ * parts.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -116,9 +117,9 @@ static double tree_charge(const struct fab_choice *p, const struct fab_class *cl
 }
 
 /*
- * Break ties: of choices with equal weight take the one with the most complete hosts (each leaf that a host
- * lacks and others are on adds a small weight); of these the one that leaves fewest hosts on its leaves
- * unused (all of these together weigh less than one lacking leaf).
+ * Break ties between choices with equal weight. First take the choice with the most complete hosts: each leaf
+ * that a host lacks and other hosts are on adds a small weight. Then take the choice that leaves fewest hosts
+ * on its leaves unused. All unused hosts together weigh less than one lacking leaf.
  */
 static int tree_leaves(struct tree *t, const uint32_t *used)
 {

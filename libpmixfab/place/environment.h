@@ -27,11 +27,12 @@ int fab_env_parse(const char *text, unsigned *wanted);
 
 /*
  * Write the wanted settings for a device that env (NULL, or texts up to NULL) does not contradict. Return
- * their number; 0 if there is no such device, it is not up, it is not an RDMA device, or its node has not
- * reported it (`fabricd --role node`): a sweep does not have the node's name for it.
+ * their number. Return 0 if there is no such device, it is not up, it is not an RDMA device, or its node has
+ * not reported it (`fabricd --role node`). A sweep does not contain the node's name of a device.
  *
- * A variable that is in env stays, with any value. A setting that another variable contradicts is left out:
- * UCX_TLS may select transports that the device does not have, FI_VERBS_IFACE may name another device.
+ * A variable that is in env stays, with any value. A setting is left out if another variable contradicts it.
+ * For example, UCX_TLS may select transports that the device does not have, or FI_VERBS_IFACE may name
+ * another device.
  */
 unsigned fab_env_settings(const struct pmixfab *fab, uint32_t device, unsigned wanted, char *const *env,
                           struct fab_env_setting out[FAB_ENV_SETTINGS]);

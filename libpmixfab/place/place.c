@@ -30,8 +30,8 @@ struct place {
 };
 
 /*
- * Shift by half of the cost between two hosts of one class: in trees of one depth the rest is equal for all
- * that meet at one level.
+ * Shift by half of the cost between two hosts of one class. In trees of one depth, the rest of the cost is
+ * then equal for all hosts that meet at one level.
  */
 static void place_shift_by_half(struct place *place)
 {

@@ -21,7 +21,10 @@ struct near_host {
     uint32_t n;
 };
 
-/* Parse the binding of a process, also in the form of PMIX_CPUSET; NULL: not bound, or unreadable. */
+/*
+ * Parse the binding of a process, also in the form of PMIX_CPUSET; NULL: the process is not bound, or the
+ * text is invalid.
+ */
 static const struct fab_cpus *near_bound(const char *text, struct fab_cpus *room)
 {
     static const char prefix[] = "hwloc:";
@@ -67,8 +70,8 @@ static void near_measure(const struct near_host *host, const struct fab_cpus *bo
 }
 
 /*
- * Return the number of different sets of processors that the devices are attached to; `distance`: only of
- * devices at that distance.
+ * Return the number of different sets of processors that the devices are attached to. With `distance`, only
+ * devices at that distance count.
  */
 static uint32_t near_sets(const struct near_host *host, const struct fab_cpus *bound, uint32_t distance)
 {
@@ -86,10 +89,10 @@ static uint32_t near_sets(const struct near_host *host, const struct fab_cpus *b
 
 /*
  * Return the turn among equally near devices, for devices with equally many users. Processes with the same
- * kind of binding are adjacent on the processors near those devices, so the turn is the number of the place
- * there; that works without any information about the other processes and their ranks. If there are more
- * processes than places (one place for a process bound to a whole socket), each round through all places of
- * the host begins with another device.
+ * kind of binding are adjacent on the processors near those devices. So the turn is the number of the
+ * process's place there. This needs no information about the other processes and their ranks. If there are
+ * more processes than places, each round through all places of the host begins with another device. A process
+ * bound to a whole socket has one place.
  */
 static uint32_t near_turn(const struct near_host *host, const struct fab_cpus *bound, uint32_t distance,
                           uint32_t rank)

@@ -10,11 +10,12 @@
 /*
  * ---- classes ------------------------------------------------------------------------------------------
  *
- * Hosts that are equivalent: those under the same leaves at the same costs form one class.
+ * Hosts under the same leaves at the same costs are equivalent and form one class.
  *
  * A job of any size is a number of hosts of each class, so the search is over numbers, not hosts. The cost
  * between two hosts is that of the cheapest pair of their devices. A device that is down counts only if its
- * host has no other, and a device that the site has not selected for jobs only if it has selected none.
+ * host has no other device. If the site has selected devices of the host for jobs, its other devices do not
+ * count.
  */
 
 /* A leaf that a class has a device on, as a row of the snapshot's costs, and the cost to reach it. */
@@ -50,8 +51,8 @@ enum fab_classes_how {
 #define FAB_CLASSES_MAX 16384u
 
 /*
- * Find the classes of some hosts (numbers in any order, each counts once; NULL: all of the plane).
- * PMIXFAB_ERR_INVAL: no such host. PMIXFAB_ERR_RANGE: costs of more than FAB_CLASSES_MAX classes.
+ * Find the classes of some hosts. The numbers may be in any order, and each counts once. NULL: all hosts of
+ * the plane. PMIXFAB_ERR_INVAL: no such host. PMIXFAB_ERR_RANGE: costs of more than FAB_CLASSES_MAX classes.
  */
 int fab_classes_find(const struct pmixfab *fab, const uint32_t *hosts, size_t n, unsigned how,
                      struct fab_classes *out);
@@ -121,23 +122,24 @@ static inline bool fab_choice_proven(const struct fab_choice *p)
 }
 
 /*
- * Each of these searches offers choices and raises the bound if it can; without memory it does nothing.
+ * Each of these searches offers choices and raises the bound if it can. Without memory a search does nothing.
  *
- * Find the best choice in a tree of classes; it is the best of all if the costs are those of a tree. shift[c]
- * is a part of the cost that belongs to a host of class c, independent of the other host; the tree is made of
- * the rest. shared: a leaf of several classes is shared out among them, so that the result is a bound.
+ * Find the best choice in a tree of classes. If the costs are those of a tree, no choice is better. shift[c]
+ * is the part of the cost that belongs to a host of class c, independent of the other host. The tree is made
+ * of the rest of the cost. shared: each class of a leaf gets a share of the leaf, so that the result is a
+ * bound.
  */
 void fab_choice_tree(struct fab_choice *p, const double *shift, bool shared);
 
 /*
- * Find a choice with few leaves: always add the class with most hosts for each additional leaf; start at the
- * best class, and at others as far as `budget` allows.
+ * Find a choice with few leaves. Each step adds the class with the most hosts for each additional leaf. The
+ * search starts at the best class, and then at other classes as far as `budget` allows.
  */
 void fab_choice_cover(struct fab_choice *p, uint64_t budget);
 
 /*
- * Compute the cost of the n - 1 nearest hosts of each class (sums), and the farthest of them: together they
- * bound the total cost and the most expensive pair, *farthest.
+ * Compute for each class the cost of its n - 1 nearest hosts (sums). The sums bound the total cost. *farthest
+ * becomes a bound of the most expensive pair.
  */
 void fab_choice_nearest(struct fab_choice *p, double *sums, uint16_t *farthest);
 

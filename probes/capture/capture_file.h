@@ -38,8 +38,9 @@ int cache_parse(const char *file, const void *bytes, size_t len, const struct pr
 /*
  * ---- reading one line of a text from left to right ----
  *
- * Each scan_ function moves past the element that it reads, or keeps the position and explains in err what
- * was expected there. The first failure stays: after it the others do nothing.
+ * Each scan_ function moves past the element that it reads. If the element is not there, the function keeps
+ * the position and explains in err what was expected. The first failure stays: after it the other functions
+ * do nothing.
  */
 
 struct scan {
@@ -61,9 +62,9 @@ struct scan {
 bool scan_next_line(struct scan *s, const char **text, const char *end);
 
 /*
- * Report a failure at `place` in the line: "file:line:column: ...". The advice follows a semicolon; without
- * one the usual advice is added. Return s->rc: the code, or PMIXFAB_ERR_TRUNCATED if the file ends inside
- * this line, because that is the likelier reason.
+ * Report a failure at `place` in the line: "file:line:column: ...". The advice follows a semicolon. If the
+ * text has no semicolon, the usual advice is added. Return s->rc. It is the code, or PMIXFAB_ERR_TRUNCATED if
+ * the file ends inside this line, because that is the likelier reason.
  */
 int scan_fail(struct scan *s, const char *place, int code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
@@ -83,8 +84,8 @@ bool scan_has(struct scan *s, const char *text);
 /* Require this text. */
 void scan_word(struct scan *s, const char *text);
 /*
- * Return the value of the word of the list that is next, and move past it; -1: none of them. A NULL word ends
- * the list.
+ * If the next word is in the list, return its value and move past the word. Return -1 if the word is not in
+ * the list. A NULL word ends the list.
  */
 struct scan_choice {
     const char *word;
@@ -93,7 +94,7 @@ struct scan_choice {
 int scan_choice(struct scan *s, const struct scan_choice *words);
 /* As above, for a required word: `expected` describes it. */
 uint8_t scan_one_of(struct scan *s, const struct scan_choice *words, const char *expected);
-/* Return the next position of this text in the line; NULL: none. */
+/* Return the next position of this text in the line; NULL: the line does not have it. */
 const char *scan_find(const struct scan *s, const char *text);
 /* Read a decimal number from min to max, called `what` in errors. */
 void scan_number(struct scan *s, const char *what, uint32_t min, uint32_t max, uint32_t *out);
@@ -107,7 +108,7 @@ void scan_port(struct scan *s, uint32_t *number);
 void scan_quoted(struct scan *s, const char **text, uint32_t *len);
 /* Read "4xHDR", "??SDR", "4x???". */
 void scan_rate(struct scan *s, uint8_t *width, uint8_t *speed);
-/* Read the Gbit/s of a lane in any counting: "25", "25.78125"; or "FDR10". */
+/* Read the Gbit/s of a lane in any form: "25", "25.78125" or "FDR10". */
 void scan_lane_speed(struct scan *s, uint8_t *speed);
 
 #endif

@@ -1,10 +1,10 @@
 /*
  * file_both_ends.c - nodes and ports of records whose lines describe both ends of a cable.
  *
- * Lines come in any order. Each end belongs to the node that it names, else to the node of its port GUID. An
- * HCA that its lines do not name is identified by the GUID of its lowest port: its lines follow each other
- * with one description, or have GUIDs as far apart as their port numbers. The far end is found by its port
- * GUID, or by its LID and port, which are unique in a subnet.
+ * Lines come in any order. Each end belongs to the node that it names, else to the node of its port GUID. If
+ * the lines of an HCA do not name it, it is identified by the GUID of its lowest port. Its lines follow each
+ * other with one description, or their GUIDs are as far apart as their port numbers. The far end is found by
+ * its port GUID, or by its LID and port, which are unique in a subnet.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -126,8 +126,8 @@ static void join_ports_of_hcas(struct told *told, struct told_index *index)
 }
 
 /*
- * Return the line of a far end's port, and set the port's number if only the front panel's name is given;
- * NULL: none. *node becomes a line of its node; NULL: none.
+ * Return the line of a far end's port; NULL: none. If only the front panel's name is given, also set the
+ * port's number. *node becomes a line of the node of the far end; NULL: none.
  */
 static const struct told_line *far_line(const struct told *told, const struct told_index *index,
                                         struct told_end *far, const struct told_line **node)

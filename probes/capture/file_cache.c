@@ -227,8 +227,8 @@ static int cache_read_ports(struct cache *c)
 }
 
 /*
- * Check an HCA's port: LID and LMC are in the record and in its PortInfo; a switch's ports have those of port
- * 0.
+ * Check an HCA's port. LID and LMC are in the record and in the PortInfo of the port. The ports of a switch
+ * have those of port 0.
  */
 static int cache_check_port(const struct cache *c, const struct record *r, const struct node_info *node,
                             const struct observed_node *owner)

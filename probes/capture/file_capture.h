@@ -37,10 +37,12 @@ struct capture {
 };
 
 /*
- * Cable the ports whose lines name each other. A port whose far end has no line stays uncabled: it is up and
- * leads nowhere. Rejected: two records of one node, cables with contradicting ends, ports that the far node
- * cannot have; and a far end without a line if its node is the last one of the file, because then the file
- * was cut. Ends of one cable with different rates give a remark.
+ * Cable the ports whose lines name each other. If the far end of a port has no line, the port is up but stays
+ * uncabled. Ends of one cable with different rates give a remark. Errors:
+ * - two records of one node
+ * - cables with contradicting ends
+ * - ports that the far node cannot have
+ * - a far end without a line, if its node is the last one of the file. Then the file was cut.
  */
 int capture_join(struct capture *c);
 
@@ -123,8 +125,8 @@ int capture_add_port(struct reader *r, const struct fab_port *port, const struct
 typedef int line_reader(struct reader *r);
 
 /*
- * Return the function that reads this line of a record, and move past its first word; NULL: not such a line,
- * or a port's.
+ * Return the function that reads this line of a record, and move past its first word. NULL: it is not such a
+ * line, or it is the line of a port.
  */
 line_reader *capture_record_reader(struct reader *r);
 int capture_read_port(struct reader *r);
@@ -139,7 +141,7 @@ int capture_build_told(struct reader *r); /* nodes and ports, after all lines ar
 
 /*
  * Return the function that reads such a line of ibnetdiscover -p, opensm-subnet.lst, iblinkinfo or
- * ibdiagnet2.net_dump; NULL: not such a line.
+ * ibdiagnet2.net_dump. NULL: it is not such a line.
  */
 line_reader *capture_both_ends_reader(const struct reader *r);
 

@@ -13,10 +13,10 @@
  *   CA    13  1 0x000000000010000f 4x FDR - SW     3  2 0x0000000000200001 ( 'node7 HCA-1' - 'leaf1' )
  *   SW     3  1 0x0000000000200001 4x SDR                                    'leaf1'
  *
- * That is kind, LID, port, port GUID and rate of both ends. A switch's ports have the switch's GUID. No line
- * has the GUID of an HCA: the GUID of its lowest port is used, which is often the same or one more. Lines of
- * one HCA are those that follow each other with one description and descending numbers. Vendor, product and
- * system are missing.
+ * A line has kind, LID, port, port GUID and rate of both ends. The ports of a switch have the GUID of the
+ * switch. No line has the GUID of an HCA. The GUID of its lowest port is used instead, which is often the
+ * same or one more. Lines belong to one HCA if they follow each other with one description and descending
+ * numbers. Vendor, product and system are missing.
  */
 
 static const struct scan_choice report_types[] = {
@@ -219,9 +219,9 @@ static int read_subnet_line(struct reader *r)
  *
  *   0x0000000000200001 "leaf1"  3  1[  ] ==( 4X ... )==>  0x0000000000200000  2  8[  ] "spine1" ( )
  *
- * A port is its LID, its number and, in brackets, its name on the chassis' front. The far end has no GUID
- * without -l, and is found by its LID. With -l a switch's ports have the switch's GUID and no line has its
- * kind.
+ * A port is its LID, its number and, in brackets, its name on the front of the chassis. Without -l the far
+ * end has no GUID, and is found by its LID. With -l the ports of a switch have the GUID of the switch, and
+ * lines have no kind.
  */
 
 #define RATE "==(" /* where the rate of a port's line begins */
@@ -400,8 +400,8 @@ static int read_linkinfo_line(struct reader *r)
  *       "node1 HCA-1"
  *     2    : 2   : DOWN: POLL    : ...
  *
- * # and N# are the front panel's name of a port, as 1, 1/8/1 (ASIC, cage, port), or sw1p1; IB# is its number.
- * HCAs have no table: each port's GUID is used, and vendor, product and system are missing.
+ * # and N# are the front panel's name of a port: 1, 1/8/1 (ASIC, cage, port), or sw1p1. IB# is the number of
+ * the port. HCAs have no table, so the GUID of each port is used. Vendor, product and system are missing.
  */
 
 enum {

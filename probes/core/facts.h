@@ -31,9 +31,14 @@ void probe_item_open(struct probe_item *item, enum fab_source source, const char
 #define FACTS_MANY 12
 
 /*
- * Add a fact. Skipped without an error: NULL, an empty text, one that the item has, a second one of a kind
- * without many; and, with a note, one in a wrong form. item->rc becomes PMIXFAB_ERR_NOMEM, _RANGE (the limits
- * of report.h), _INVAL; after that nothing more is added.
+ * Add a fact. These are skipped without an error:
+ * - NULL, or an empty text
+ * - a fact that the item has already
+ * - a second fact of a kind that has only one
+ * - a text in a wrong form, with a note.
+ *
+ * On error item->rc becomes PMIXFAB_ERR_NOMEM, _RANGE (the limits of report.h) or _INVAL. After that nothing
+ * more is added.
  */
 void fact_add(struct probe_item *item, enum fab_fact kind, const char *text);
 void fact_estimate(struct probe_item *item, enum fab_fact kind, const char *text);

@@ -2,7 +2,7 @@
  * probe.h - a probe reads one source and reports its data. The room core has the common parts of all probes.
  *
  * A probe never exits, never prints, never writes a store. It runs in the sweeping child, so it may hang or
- * crash without harm to the daemon; it must still return an error for every failure that it detects.
+ * crash without harm to the daemon. But it must return an error for every failure that it detects.
  */
 #ifndef FAB_PROBES_CORE_PROBE_H
 #define FAB_PROBES_CORE_PROBE_H
@@ -112,9 +112,11 @@ struct probe {
      * can only be destroyed. */
     int (*run)(const struct probe_config *config, const struct probe_sink *sink, struct fab_inventory *inv,
                struct fab_err *err);
-    /* Scan this host, or the recorded one that the argument names, and add its devices to the report
-     * (initialised, not finished, all of one source). A device that fails is skipped with a note.
-     * PMIXFAB_ERR_UNSUPPORTED: the source has nothing on this host; this is not a failure. */
+    /*
+     * Scan this host, or the recorded host that the argument names, and add its devices to the report. The
+     * report is initialised, not finished, and all of one source. A device that fails is skipped with a
+     * note. PMIXFAB_ERR_UNSUPPORTED: the source has nothing on this host. This is not a failure.
+     */
     int (*scan)(const struct probe_config *config, const struct probe_sink *sink, struct fab_report *report,
                 struct fab_err *err);
     /*
@@ -145,8 +147,9 @@ struct probe {
 };
 
 /*
- * Return the probe with its functions: itself, or its module's. Loads libraries, so only a probing process
- * calls it. NULL: the module or a library that it needs is missing; err names it.
+ * Return the probe with its functions. It is the probe itself, or the probe of its module. This loads
+ * libraries, so only a probing process calls it. NULL: the module or a library that it needs is missing, and
+ * err names it.
  */
 const struct probe *probe_load(const struct probe *probe, struct fab_err *err);
 

@@ -6,9 +6,9 @@
  *     {"source": "ucx", "name": "mlx5_0", "port": "1", "estimates": {"bandwidth": "98000"}}
  *   ]}
  *
- * The keys of an item are those of fab_fact_name(), the values strings, or arrays of strings for kinds with
- * many values. One file holds the results of all local probes; each reads the items of its source.
- * probe_record() (probe.h) writes it.
+ * The keys of an item are those of fab_fact_name(). The values are strings, or arrays of strings for kinds
+ * with many values. One file has the results of all local probes, and each probe reads the items of its
+ * source. probe_record() (probe.h) writes the file.
  */
 #ifndef FAB_PROBES_CORE_RECORD_H
 #define FAB_PROBES_CORE_RECORD_H
@@ -32,8 +32,8 @@ int record_parse(const char *text, size_t size, const char *name, enum fab_sourc
                  struct fab_report *report, struct fab_err *err);
 
 /*
- * Read all bytes of a file of any kind, and close it. Return a number of errno, 0: success; EFBIG: more than
- * `limit`. Free *bytes with free().
+ * Read all bytes of a file of any kind, and close it. Return 0 on success, else a number of errno. EFBIG: the
+ * file has more than `limit` bytes. Free *bytes with free().
  */
 int record_read(FILE *file, size_t limit, char **bytes, size_t *size);
 

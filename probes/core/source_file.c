@@ -1,6 +1,6 @@
 /*
- * source_file.c - a file that describes the fabric: read as a whole, and watched between sweeps; dirty
- * switches.
+ * source_file.c - read a file that describes the fabric as a whole, and watch it between sweeps. Also find
+ * dirty switches.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -62,8 +62,8 @@ struct probe_monitor {
 };
 
 /*
- * A pipe, or a file of /proc, has times of its readers or of the clock: treat it as missing, or each sweep
- * would cause the next one.
+ * The times of a pipe, or of a file of /proc, depend on its readers or on the clock. Treat such a file as
+ * missing, or each sweep would cause the next sweep.
  */
 static void file_stat(const char *path, struct stat *st)
 {

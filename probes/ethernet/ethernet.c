@@ -63,8 +63,8 @@ static bool is_this(const char *folder, unsigned index, const unsigned char *mac
 }
 
 /*
- * The bus is that of the nearest folder above the device that names one: a virtio device on PCI is on PCI,
- * but an adapter on USB is not where the USB controller is.
+ * The nearest folder above the device that names a bus decides. So a virtio device on PCI is on PCI, but an
+ * adapter on USB is not on the bus of the USB controller.
  */
 static void read_bus(const char *device, struct ethernet_device *out)
 {

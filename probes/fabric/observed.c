@@ -317,8 +317,8 @@ static int add_ports(struct fab_inventory *inv, const struct observed *seen, uin
 }
 
 /*
- * Add ports of a switch without a PortInfo as unknown, because the other end is not known: a discovery that
- * ends early (its packets are lost from some moment on) leaves no other trace.
+ * Add ports of a switch without a PortInfo as unknown, because the other end is not known. If a discovery
+ * ends early (its packets are lost from some moment on), it leaves no other trace.
  */
 static int add_ports_without_link(struct fab_inventory *inv, const struct observed *seen, uint32_t from,
                                   uint32_t node, struct fab_err *err)

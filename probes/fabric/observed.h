@@ -2,15 +2,16 @@
  * observed.h - from raw management attributes to an inventory. The room fabric has the common parts of the
  * InfiniBand probes.
  *
- * A live sweep and a libibnetdisc cache hold the same data: NodeInfo and PortInfo as answered by the devices
- * (InfiniBand architecture, volume 1, 14.2.5). Both are stored as below and converted to an inventory by one
- * function, so that both give the same result, and the same as ibnetdiscover's text of the subnet:
- * - of a switch, the ports that are cabled, up without a peer, or did not answer; and, not in the text, those
- *   that are disabled;
- * - of an HCA likewise, but all seen ports if none is cabled;
- * - descriptions as ibnetdiscover prints them: bytes that are not printable ASCII become blanks, without
- *   those at the ends;
- * - cables from a node to itself are dropped.
+ * A live sweep and a libibnetdisc cache contain the same data: NodeInfo and PortInfo as answered by the
+ * devices (InfiniBand architecture, volume 1, 14.2.5). Both are stored as below and converted to an inventory
+ * by one function. So both give the same result, and the same result as the text of ibnetdiscover for the
+ * subnet:
+ * - A switch has the ports that are cabled, up without a peer, or did not answer. It also has the disabled
+ *   ports, which are not in the text.
+ * - An HCA has the same ports, but all seen ports if none is cabled.
+ * - Descriptions are as ibnetdiscover prints them. Bytes that are not printable ASCII become blanks, and
+ *   blanks at the ends are removed.
+ * - Cables from a node to itself are dropped.
  */
 #ifndef FAB_PROBES_FABRIC_OBSERVED_H
 #define FAB_PROBES_FABRIC_OBSERVED_H
@@ -43,15 +44,15 @@ struct port_info {
     bool link_up;  /* physical state LinkUp */
 };
 /*
- * Decode a PortInfo. `capabilities` is the PortInfo whose capability masks count: for a switch, that of port
- * 0. NULL: unknown; then the speed is unknown, too.
+ * Decode a PortInfo. `capabilities` is the PortInfo whose capability masks count. For a switch, it is the
+ * PortInfo of port 0. If it is NULL, the speed is unknown.
  */
 void port_info_decode(const uint8_t info[ATTRIBUTE_SIZE], const uint8_t *capabilities, bool fdr10,
                       struct port_info *out);
 
 /*
- * Return the kind of a node from NodeInfo and the description: switch, HCA, router, aggregation node; 0: none
- * of them.
+ * Return the kind of a node from NodeInfo and the description: switch, HCA, router or aggregation node. 0:
+ * another kind.
  */
 enum fab_node_kind node_kind(unsigned type, uint32_t vendor_id, uint32_t device_id, const char *desc,
                              size_t len);
@@ -63,10 +64,9 @@ enum fab_node_kind node_kind(unsigned type, uint32_t vendor_id, uint32_t device_
 uint32_t node_desc(struct fab_inventory *inv, const char *desc, size_t len);
 
 /*
- * Number the chassis and read slots. A chassis is two or more switches with one system image GUID; they are
- * numbered from 1 by their lowest node GUID, unlike in libibnetdisc, whose numbers change with the order of
- * discovery. Slots are in the description of switches that are parts of a larger one
- * ("MF0;name:type/L01/U1").
+ * Number the chassis and read slots. A chassis is two or more switches with one system image GUID. The
+ * chassis are numbered from 1 by their lowest node GUID. In libibnetdisc, the numbers change with the order
+ * of discovery. If a switch is a part of a larger one, its description has the slot ("MF0;name:type/L01/U1").
  */
 int chassis_number(struct fab_inventory *inv, struct fab_err *err);
 

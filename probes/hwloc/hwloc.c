@@ -66,8 +66,9 @@ static void cpus_fact(hwloc_const_bitmap_t set, enum fab_fact kind, struct probe
 }
 
 /*
- * Add the NUMA node of the device's parent. If there are several: none, unless they are different memories of
- * the same processors (a socket's DRAM and its HBM): then the first. Return false for none.
+ * Add the NUMA node of the device's parent. If there are several NUMA nodes, add none. But if they are
+ * different memories of the same processors (a socket's DRAM and its HBM), add the first. Return false if
+ * none is added.
  */
 static bool numa_fact(hwloc_topology_t machine, hwloc_obj_t near, struct probe_item *item)
 {
@@ -234,7 +235,7 @@ static unsigned hwloc_port_number(const char *name, const char *what)
 
 /*
  * Return the port's GUID, the end of the first GID of an InfiniBand port. With RoCE and other networks the
- * GID is made of a MAC (ff:fe in the middle) or an IP address; a LID proves that it is InfiniBand.
+ * GID is made of a MAC (ff:fe in the middle) or an IP address. A LID proves that the port is InfiniBand.
  */
 static uint64_t port_guid(const uint8_t gid[16], unsigned long lid)
 {

@@ -108,12 +108,14 @@ uint64_t smp_sent(const struct smp_port *port);
 /*
  * ---- the expectations of a light sweep, and its next requests ----
  *
- * Decisions only: input are answers, output are requests and differences from the last inventory. Three
- * things are checked. A switch sets the bit PortStateChange when a port's state changes; the subnet manager
- * clears it after its sweep, so that a light sweep may come too late. So the states of all switch ports are
- * read, too, in turns within a budget: in a small subnet all of them in each light sweep, in a large one a
- * few switches, those with the bit set first. And ports that the subnet manager is about to bring up are read
- * until they are up.
+ * This part only decides. Its input is answers. Its output is requests and differences from the last
+ * inventory. Three things are checked:
+ * - The bit PortStateChange. A switch sets the bit when the state of a port changes. The subnet manager
+ *   clears it after its sweep, so a light sweep may come too late.
+ * - The states of all switch ports. They are read in turns within a budget. In a small subnet each light
+ *   sweep reads all of them. In a large subnet it reads a few switches, and switches with the bit set come
+ *   first.
+ * - Ports that the subnet manager is about to bring up. They are read until they are up.
  */
 
 struct view_switch {
@@ -156,8 +158,8 @@ struct view {
 };
 
 /*
- * Make a view of a finished inventory that has the port with this GUID. PMIXFAB_ERR_UNSUPPORTED: it does not;
- * _NOMEM.
+ * Make a view of a finished inventory that has the port with this GUID. PMIXFAB_ERR_UNSUPPORTED: the
+ * inventory does not have it; _NOMEM.
  */
 int view_new(const struct fab_inventory *inv, uint64_t own_guid, struct view *view, struct fab_err *err);
 void view_free(struct view *view);
@@ -180,18 +182,18 @@ bool view_port(struct view *view, uint32_t at, unsigned num, const uint8_t info[
 bool view_edge(struct view *view, uint32_t edge, const uint8_t info[ATTRIBUTE_SIZE]);
 
 /*
- * Compare the subnet manager's count of packets. It sweeps the subnet after a change. If it has swept, and no
- * change was noticed, then the change cannot be noticed (a host was swapped within one light sweep), and the
- * result is true. dirty: there was a change in this light sweep.
+ * Compare the subnet manager's count of packets. The subnet manager sweeps the subnet after a change. If it
+ * has swept, but no change was noticed, a light sweep cannot notice the change, for example a host that was
+ * swapped within one light sweep. Then the result is true. dirty: there was a change in this light sweep.
  */
 bool view_manager(struct view *view, uint32_t count, bool dirty);
 /* Find the path to the subnet manager with this LID. Return false if it is not in the inventory. */
 bool view_manager_path(const struct view *view, uint16_t lid, struct smp_path *path);
 
 /*
- * List the switches whose ports are read now, at most what the budget allows and at least one: suspects;
- * then, if the others are wanted, unsettled ones, those with the bit set, then in turn. *list has room for
- * all of them.
+ * List the switches whose ports are read now, at least one and at most as many as the budget allows. Suspects
+ * come first. If the others are wanted, unsettled switches follow, then switches with the bit set, then the
+ * rest in turn. *list has room for all switches.
  */
 uint32_t view_pick(struct view *view, bool others, uint32_t *list);
 /* List the edges that are read now; as above. */

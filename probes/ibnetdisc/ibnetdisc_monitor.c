@@ -1,4 +1,7 @@
-/* ibnetdisc_monitor.c - the light sweep: one request to each switch, and a few more to some of them. */
+/*
+ * ibnetdisc_monitor.c - the light sweep. It sends one request to each switch, and a few more to some
+ * switches.
+ */
 #include "probes/ibnetdisc/ibnetdisc.h"
 
 #include <stdlib.h>

@@ -1,4 +1,7 @@
-/* ibnetdisc_smp.c - the port of this host; requests, several in flight; counters of ports. */
+/*
+ * ibnetdisc_smp.c - find the port of this host, send requests (several in flight), and read counters of
+ * ports.
+ */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>

@@ -1,9 +1,9 @@
 /*
  * import.h - fabrics described by names: the files of schedulers, clouds and people.
  *
- * Such files list the hosts and switches below each switch. They have no GUIDs and mostly no ports, so these
- * are made of the names, and stay when other names come and go.
- * - GUIDs are locally administered ones (the first byte is 2), which no vendor uses.
+ * Such files list the hosts and switches below each switch. They have no GUIDs and mostly no ports. So GUIDs
+ * and ports are made of the names, and stay when other names come and go.
+ * - GUIDs are locally administered (the first byte is 2), and no vendor uses them.
  * - The port of a switch is the number at the end of the name below it, if that is free (1 for n1, n255,
  *   n509), else the lowest free one; cables to switches above have the highest ports.
  * - A host has an HCA for each of its cables: HCA-1, HCA-2, ... in the order of the file.
@@ -50,8 +50,9 @@ struct wiring_end {
 };
 
 /*
- * Begin the next part: a topology of this name, of hosts that other parts may also contain. Characters that a
- * plane's name cannot have become '_'. PMIXFAB_ERR_CONFLICT: a part has this name; _RANGE: too many parts.
+ * Begin the next part, a topology with this name. Other parts may contain the same hosts. Characters that a
+ * plane's name cannot have become '_'. PMIXFAB_ERR_CONFLICT: a part has this name already; _RANGE: too many
+ * parts.
  */
 int wiring_view(struct wiring *w, const struct wiring_end *name, bool is_default);
 
@@ -67,10 +68,10 @@ int wiring_fail(const struct wiring *w, struct wiring_place at, int code, const 
 
 /* Find or add a host or a switch. PMIXFAB_ERR_SYNTAX: an invalid name; _NOMEM. */
 int wiring_node(struct wiring *w, const struct wiring_end *end, struct wired_node **out);
-/* Find a switch or host by name; NULL: there is none. */
+/* Find a switch or host by name; NULL: no such node. */
 const struct wired_node *wiring_find(const struct wiring *w, const struct wiring_end *end);
 
-/* Add a cable to a switch. PMIXFAB_ERR_CONFLICT: from itself; _NOMEM. */
+/* Add a cable to a switch. PMIXFAB_ERR_CONFLICT: the cable is from the switch to itself; _NOMEM. */
 struct wiring_link {
     struct wired_node *below, *above;
     struct wiring_place place;
@@ -116,7 +117,7 @@ void yaml_file_close(struct yaml_file *f);
 
 struct wiring_place yaml_file_place(const yaml_node_t *node);
 
-/* Return the value of a mapping's key; NULL: none, or `map` is not a mapping. */
+/* Return the value of a mapping's key; NULL: no such key, or `map` is not a mapping. */
 const yaml_node_t *yaml_file_get(struct yaml_file *f, const yaml_node_t *map, const char *key);
 
 /*

@@ -6,8 +6,8 @@
  *   n2,leaf1,2,4xHDR
  *   leaf1,spine1,,400
  *
- * A line is a cable. A name in the second column is a switch, also in the first column of other lines; a name
- * in the first one only is a host. The port is that of the switch in the second column. The speed is in
+ * A line is a cable. A name in the second column is a switch, also in the first column of other lines. A name
+ * in the first column only is a host. The port is that of the switch in the second column. The speed is in
  * Gbit/s, or lanes and a lane's speed as in ibnetdiscover. Port and speed may be empty or left out.
  */
 #include "probes/import/import.h"

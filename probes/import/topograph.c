@@ -8,7 +8,7 @@
  *     nodes: ["n[1-2]"]
  *
  * Network layers go upwards from a node's own switch. Labels and annotations (accelerators, regions) do not
- * describe this fabric: they are left out, with a remark. JSON is read as YAML, so that errors give the
+ * describe this fabric. They are left out, with a remark. JSON is read as YAML, so that errors give the
  * position.
  */
 #include "probes/import/import.h"

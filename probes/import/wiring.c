@@ -348,8 +348,8 @@ static int wiring_ports(struct wiring *w)
 /* ---- the inventory ---- */
 
 /*
- * `number`: of the HCA, 0: a switch. Of planes with equally many devices the one with the lower GUID comes
- * first, so a part's number is at the front.
+ * `number` is the number of the HCA; 0: a switch. If planes have equally many devices, the plane with the
+ * lower GUID comes first. So the number of the part is at the front of the GUID.
  */
 static uint64_t wired_guid(const struct wired_node *node, unsigned part, unsigned number)
 {

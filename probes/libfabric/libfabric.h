@@ -8,8 +8,8 @@
 
 /*
  * Add an item for each device in the list, with all providers and protocols that can use it. Software
- * providers (tcp, shm) have items of their own, which name their interface, if any. Loopback is left out.
- * interface: the meaning of a name on the host of the list (fact_interface()).
+ * providers (tcp, shm) have items of their own, which name the interface of the provider, if it has one.
+ * Loopback is left out. interface: the meaning of a name on the host of the list (fact_interface()).
  */
 int libfabric_report(const struct fi_info *list, enum fact_interface (*interface)(const char *name),
                      struct fab_report *report);

@@ -1,6 +1,6 @@
 /*
- * pmdl_component.h - settings of the component. The room pmdl is a component of the PMIx library in the
- * process that hosts the PMIx server of a job: it gives the job's processes the fabric's data.
+ * pmdl_component.h - settings of the component. The room pmdl is a component of the PMIx library. It runs in
+ * the process that hosts the PMIx server of a job, and passes the fabric's data to the job's processes.
  */
 #ifndef FAB_MCA_PMDL_PMDL_COMPONENT_H
 #define FAB_MCA_PMDL_PMDL_COMPONENT_H

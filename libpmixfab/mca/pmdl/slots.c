@@ -98,8 +98,8 @@ static pmix_status_t slots_query(pmix_proc_t *requestor, pmix_query_t *queries, 
 /* ---- slots ------------------------------------------------------------------------------------------ */
 
 /*
- * The library forwards the queries of a server that is connected to another one and has no query function;
- * with ours in the slot it would not.
+ * If a server is connected to another server and has no query function, the library forwards its queries.
+ * With our function in the slot, the library would not forward them.
  */
 void pmdl_slots_take(struct rundir_snapshots *snapshots, bool fabric, bool query, bool hosts_jobs)
 {

@@ -1,6 +1,7 @@
 /*
- * slots.h - fill empty functions of this process's host: fabric requests and queries of its clients, and of
- * its own, are answered from the mapped snapshots; changes are sent to the clients as events.
+ * slots.h - fill empty function slots in the server module of this process. The functions answer fabric
+ * requests and queries of the clients, and of the process itself, from the mapped snapshots. They send
+ * changes to the clients as events.
  */
 #ifndef FAB_MCA_PMDL_SLOTS_H
 #define FAB_MCA_PMDL_SLOTS_H
@@ -10,10 +11,13 @@
 #include "pmix/rundir/snapshots.h"
 
 /*
- * Put our functions in, if the host has no fabric function: a host with one answers for the fabric itself.
- * fabric: there. query: for keys of a fabric; all other and unknown keys go to the host's own function, or
- * are answered as without ours. hosts_jobs: fill a scheduler's fabric slot, too. The functions stay until
- * they are removed.
+ * Put our functions in if the host program has no fabric function. A host program with such a function
+ * answers for the fabric itself.
+ * - The fabric function is put in as it is.
+ * - The query function answers keys of a fabric. All other keys and unknown keys go to the host program's own
+ *   function, or are answered as without ours.
+ *
+ * With hosts_jobs, a scheduler's fabric slot is filled, too. The functions stay until they are removed.
  */
 void pmdl_slots_take(struct rundir_snapshots *snapshots, bool fabric, bool query, bool hosts_jobs);
 

@@ -49,8 +49,8 @@ static int child_actions(posix_spawn_file_actions_t *actions, int fd, int as, bo
 }
 
 /*
- * Start a child in a process group of its own, with no open descriptor but `fd`, which becomes its number
- * `as` (0 or 3), and standard error if it talks.
+ * Start a child in a process group of its own. Its only open descriptors are `fd`, which gets the number `as`
+ * (0 or 3) in the child, and standard error if params->talks is set.
  */
 static int spawn_fabricd(const struct pnet_inventory_params *params, char *const *argv, int fd, int as,
                          pid_t *pid, struct fab_err *err)

@@ -1,6 +1,6 @@
 /*
- * inventory_child.h - the program fabricd as a child of the host program: it scans this host, with a
- * deadline; or it delivers hosts' inventories to the fabricd that runs here, until the end.
+ * inventory_child.h - run the program fabricd as a child of the host program. The child scans this host
+ * before a deadline, or delivers hosts' inventories to the fabricd of this host until the end.
  *
  * The host's other children are not touched, and no signal handler is set. One thread at a time.
  */

@@ -1,7 +1,7 @@
 /*
- * launch_endpoints.c - a starter's endpoints: taken with the job's launch information and released at its
- * end, over the control socket of the fabricd on its host, where the kernel identifies the starter
- * (docs/control.md, "endpoints").
+ * launch_endpoints.c - take a starter's endpoints with the job's launch information, and release them at the
+ * end of the job. This uses the control socket of the fabricd on the starter's host, where the kernel
+ * identifies the starter (docs/control.md, "endpoints").
  */
 #include <errno.h>
 #include <jansson.h>

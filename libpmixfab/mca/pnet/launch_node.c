@@ -366,9 +366,9 @@ static pmix_status_t node_endpoints(pmix_namespace_t *job, const struct fab_blob
 }
 
 /*
- * The allocation under the name that the starter gave: that name with the numbers of its endpoints, or
- * without endpoints with the plane's name; then the plane, and the number of endpoints of each process and
- * each node.
+ * The allocation under the name that the starter gave. It has that name with the numbers of its endpoints, or
+ * with the plane's name if it has no endpoints. Then come the plane, and the number of endpoints of each
+ * process and each node.
  */
 static pmix_status_t node_allocation(pmix_namespace_t *job, const struct fab_blob *blob)
 {

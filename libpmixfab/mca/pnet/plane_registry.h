@@ -28,9 +28,10 @@ int pnet_registry_new(const char *rundir, struct pnet_registry **out);
 void pnet_registry_free(struct pnet_registry *registry);
 
 /*
- * Fill in an object (index, info, ninfo) with the plane that the directives name. `tag` is the later content
- * of the object's module, by which it is recognised even when its owner moves it; NULL: by its address only.
- * On success it belongs to the registry, which frees it with the registration.
+ * Fill in an object (index, info, ninfo) with the plane that the directives name. `tag` becomes the content
+ * of the object's module. The registry recognises the object by the tag, even if the owner moves the object.
+ * With a NULL tag, it recognises the object by its address only. On success the tag belongs to the registry,
+ * which frees it with the registration.
  *
  * PMIX_ERR_BAD_PARAM: invalid directives. PMIX_ERR_NOT_FOUND: a readable run directory without such a plane.
  * PMIX_ERR_UNREACH: no run directory, or nothing readable in it. PMIX_ERR_NOMEM. On error the object is

@@ -1,6 +1,7 @@
 /*
- * pnet_component.c - the PMIx component pnet/fabricd: a scheduler's own fabric calls, answered in its process
- * from the run directory of the fabricd on its host, the inventory of nodes, and launch information.
+ * pnet_component.c - the PMIx component pnet/fabricd. It answers a scheduler's own fabric calls in the
+ * scheduler's process, from the run directory of the fabricd on its host. It also provides the inventory of
+ * nodes, and launch information.
  *
  * Which calls are answered where, and why: docs/design/component.md.
  */
@@ -41,8 +42,8 @@ static void component_on_log(enum pmixfab_level level, const char *line, void *c
 /*
  * ---- events -----------------------------------------------------------------------------------------
  *
- * Fabric events for the handlers of this process: the chain of handlers is started here with its own final
- * callback, not by PMIx_Notify_event(); the reason is in docs/design/component.md, "News".
+ * Fabric events for the handlers of this process. This file starts the chain of handlers with its own final
+ * callback, not by PMIx_Notify_event(). docs/design/component.md, "News", has the reason.
  */
 
 static pthread_mutex_t announce_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -241,9 +242,9 @@ static pmix_status_t deregister_fabric(pmix_fabric_t *fabric)
 /*
  * ---- inventory --------------------------------------------------------------------------------------
  *
- * In every server: nodes collect, and the receiver of the collected inventories delivers. Both run on the
- * library's thread. Any status but PMIX_SUCCESS would replace the results of other components, so it is the
- * only one; the reason for a missing inventory is in the log.
+ * Every server has these functions. Nodes collect inventories, and their receiver delivers them. Both
+ * functions run on the library's thread. They only return PMIX_SUCCESS, because any other status would
+ * replace the results of other components. The reason for a missing inventory is in the log.
  */
 
 #define INVENTORY_SECONDS     10

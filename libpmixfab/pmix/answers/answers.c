@@ -37,10 +37,10 @@ static bool is_no_index(size_t index)
 }
 
 /*
- * Find the plane for an update with index 0. The PMIx library leaves 0 in pmix_fabric_t's index whatever the
- * answer contains, and an update sends it: it means the one plane that this caller was given. For an unknown
- * caller (fabricd restarted, and the caller is another server's) it is clear only if there is one plane.
- * PMIX_ERR_BAD_PARAM: it may mean several.
+ * Find the plane for an update with index 0. The PMIx library always leaves 0 in the index of pmix_fabric_t,
+ * and an update sends this 0. It means the only plane that this caller was given. If fabricd has restarted
+ * and the caller is a client of another server, the caller is unknown. Then the plane is clear only if there
+ * is just one. PMIX_ERR_BAD_PARAM: the index may mean several planes.
  */
 static pmix_status_t plane_for_request(const struct fab_answer_set *set, pmix_fabric_operation_t op,
                                        const struct fab_request *request, const pmix_proc_t *requestor,

@@ -23,9 +23,9 @@ bool fab_device_next(struct fab_device_walk *walk, uint32_t *index);
 uint32_t fab_device_count(const struct pmixfab *fab, const struct fab_request *request);
 
 /*
- * Make PMIX_FABRIC_DEVICE: an array of pmix_info_t, first the PMIX_DEVICE_ID. Unknown attributes (for a
- * device that only the subnet sees: driver, firmware, MTU, place on the bus) are left out, except the bus
- * type, which is required and then "unknown". PMIXFAB_KEY_SEEN names the sources.
+ * Make PMIX_FABRIC_DEVICE, an array of pmix_info_t. The first element is the PMIX_DEVICE_ID. Unknown
+ * attributes are left out, for example driver, firmware, MTU and place on the bus of a device that only the
+ * subnet sees. The bus type is required, so an unknown one is "unknown". PMIXFAB_KEY_SEEN names the sources.
  */
 pmix_status_t fab_device_value(const struct pmixfab *fab, uint32_t index, pmix_value_t *value);
 

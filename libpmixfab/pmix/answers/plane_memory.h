@@ -32,8 +32,8 @@ void plane_memory_set(const struct plane_memory_key *who, uint32_t meant);
 void plane_memory_note(const pmix_proc_t *requestor, uint32_t index);
 
 /*
- * Return the plane that the requestor means by index 0: the index of the only one that it was ever given; or
- * PLANE_MEMORY_NOTHING, PLANE_MEMORY_SEVERAL.
+ * Return the plane that the requestor means by index 0. If the requestor was ever given one plane only, this
+ * is the index of that plane. Otherwise return PLANE_MEMORY_NOTHING or PLANE_MEMORY_SEVERAL.
  */
 uint32_t plane_memory_meant_by_zero(const pmix_proc_t *requestor);
 

@@ -8,8 +8,9 @@
 #include "pmixfab.h"
 
 /*
- * The view of dims, shape and coordinates: the standard lets a caller request one and names no attribute for
- * it. A pmix_coord_view_t (PMIX_UINT8), another integer of that value, or "logical" or "physical".
+ * The view of dims, shape and coordinates. The standard lets a caller request a view but names no attribute
+ * for it. The value is a pmix_coord_view_t (PMIX_UINT8), another integer of that value, or "logical" or
+ * "physical".
  */
 #define FAB_KEY_VIEW "pmixfab.view"
 
@@ -17,8 +18,8 @@
 #define FAB_KEY_COORDINATES "pmix.fab.coords" /* PMIX_FABRIC_COORDINATES in the standard */
 
 /*
- * Conditions of required directives that not every answer supports. Each answer lists the ones that it
- * supports; others are rejected: fab_request_refused().
+ * Conditions of required directives that not every answer supports. Each answer lists the conditions that it
+ * supports. fab_request_refused() rejects the others.
  */
 enum fab_request_heeds {
     FAB_HEEDS_CONDITIONS = 1, /* selection of devices */

@@ -2,8 +2,8 @@
  * value.h - make and free values of pmix_info_t, nested arrays included. The room values turns a snapshot
  * into the fabric, devices and request of the standard, without a server.
  *
- * Memory is from malloc(), as in the PMIx library, so the caller's PMIX_VALUE_DESTRUCT and PMIX_INFO_FREE
- * work, too; fab_value_free() is for answers with arrays of arrays, of which the library leaks a part.
+ * Memory is from malloc(), as in the PMIx library. So PMIX_VALUE_DESTRUCT and PMIX_INFO_FREE work, too.
+ * Answers with arrays of arrays need fab_value_free(), because the library leaks a part of them.
  */
 #ifndef FAB_PMIX_ANSWERS_VALUE_H
 #define FAB_PMIX_ANSWERS_VALUE_H
@@ -17,8 +17,11 @@ pmix_status_t fab_value_string(pmix_value_t *value, const char *text);
 pmix_status_t fab_value_number(pmix_value_t *value, pmix_data_type_t type, uint64_t number);
 
 /*
- * Make a value of type `type` from a member of a struct: a uint32_t as PMIX_UINT32 or PMIX_SIZE, a uint64_t
- * as PMIX_UINT64, an int64_t as PMIX_INT64, a const char * as PMIX_STRING.
+ * Make a value of type `type` from a member of a struct:
+ * - a uint32_t as PMIX_UINT32 or PMIX_SIZE
+ * - a uint64_t as PMIX_UINT64
+ * - an int64_t as PMIX_INT64
+ * - a const char * as PMIX_STRING
  */
 pmix_status_t fab_value_field(pmix_value_t *value, pmix_data_type_t type, const void *field);
 

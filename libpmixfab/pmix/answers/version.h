@@ -10,7 +10,7 @@
 #define FAB_PMIX_VERSION(major, minor, release) (1000000L * (major) + 1000L * (minor) + (release))
 
 /*
- * Return the version; 0: its text is not understood. The only library function that is called is
+ * Return the version, or 0 if its text is not understood. The only library function that is called is
  * PMIx_Get_version().
  */
 static inline long fab_running_version(void)
@@ -24,8 +24,8 @@ static inline long fab_running_version(void)
 }
 
 /*
- * Return whether the library is 5.0 before 5.0.7: it shares only its own arrays with a job's processes, and
- * none of them starts if there is another one.
+ * Return whether the library is 5.0 before 5.0.7. Such a library shares only its own arrays with the
+ * processes of a job. If there is another array, no process of the job starts.
  */
 static inline bool fab_running_refuses_arrays(void)
 {

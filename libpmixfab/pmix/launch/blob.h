@@ -66,7 +66,7 @@ int fab_blob_write(const struct fab_blob *blob, const struct fab_blob_hosts *hos
                    struct fab_bytes *out);
 
 /*
- * Read untrusted bytes: everything is checked, then *out holds the content for the job of this name.
+ * Read untrusted bytes. After all checks, *out holds the content for the job of this name.
  * PMIXFAB_ERR_TRUNCATED, _FOREIGN, _OLDER, _NEWER, _CORRUPT; _CONFLICT: for another job; _NOMEM. On error
  * there is nothing to free.
  */
@@ -90,7 +90,8 @@ bool fab_forward_wrong(const char *patterns);
 
 /*
  * Return the entries of env ("NAME=value" up to NULL) that match one of the n lists of patterns and not
- * `except`, as pointers into env, each once; free the array with free(). NULL without memory.
+ * `except`. The result is an array of pointers into env, each once. Free the array with free(). NULL without
+ * memory.
  */
 const char **fab_forward_harvest(char *const *env, const char *const *patterns, size_t n, const char *except,
                                  uint32_t *found);

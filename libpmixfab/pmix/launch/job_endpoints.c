@@ -1,6 +1,6 @@
 /*
  * job_endpoints.c - assign a job's endpoints. On each node the job has the same numbers of a plane, for each
- * of its devices there: the first ones are the node's, the next ones those of its lowest rank, and so on.
+ * of its devices there. The first numbers belong to the node, the next numbers to its lowest rank, and so on.
  */
 #include "pmix/launch/job_endpoints.h"
 
@@ -204,8 +204,8 @@ static pmix_status_t endpoints_put_host(const struct endpoints_telling *t, uint3
 }
 
 /*
- * Check that the job has as many as its ranks need, and whether they are so many that those of other hosts
- * are left out, or that those of this host are rejected.
+ * Check that the job has as many endpoints as its ranks need. Also check whether there are so many that the
+ * endpoints of other hosts are left out, or those of this host are rejected.
  */
 static pmix_status_t endpoints_check(struct endpoints_telling *t)
 {

@@ -25,9 +25,10 @@ uint64_t fab_endpoints_needed(const struct fab_job_map *map, uint32_t per_proces
 const char **fab_endpoints_planes(const struct fab_launch_job *job, uint32_t *n);
 
 /*
- * Put PMIX_FABRIC_ENDPT of each rank, and of each node as a PMIX_NODE_INFO_ARRAY of its PMIX_HOSTNAME and the
- * endpoints. PMIX_ERR_BAD_PARAM: the job has fewer than its ranks need; _OUT_OF_RESOURCE: they need more than
- * FAB_ENDPOINTS_HERE here. Then nothing is put. An error of put() ends it.
+ * Put PMIX_FABRIC_ENDPT of each rank and each node. For a node, put a PMIX_NODE_INFO_ARRAY with its
+ * PMIX_HOSTNAME and the endpoints. PMIX_ERR_BAD_PARAM: the job has fewer endpoints than its ranks need;
+ * _OUT_OF_RESOURCE: the ranks here need more than FAB_ENDPOINTS_HERE. In both cases nothing is put. An error
+ * of put() ends the function.
  */
 pmix_status_t fab_endpoints_tell(const struct fab_launch_job *job, const struct fab_blob *blob,
                                  fab_launch_put_fn put, void *to);

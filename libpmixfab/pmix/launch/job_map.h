@@ -8,8 +8,8 @@
 #include "topo/base/error.h"
 
 /*
- * Return the library's value of the job under a key, a string to be freed with free(); NULL: none. It is that
- * of a rank; or of a host, if host is not NULL and the rank has no value.
+ * Return the library's value of the job under a key, a string to be freed with free(); NULL: none. The value
+ * is that of the rank. If the rank has no value and host is not NULL, it is the value of the host.
  */
 typedef char *(*fab_job_told_fn)(const void *job, pmix_rank_t rank, const char *key, const char *host);
 

@@ -1,7 +1,7 @@
 /*
- * launch.h - launch information: the fabric data that every process of a job has at its start, made of
- * snapshots and of the hosts of the job's ranks, without a server. The room launch is for the host of a job's
- * PMIx server: the component in another program, and fabric-host.
+ * launch.h - make launch information, the fabric data that every process of a job has at its start. It is
+ * made from snapshots and from the hosts of the job's ranks, without a server. The room launch is for the
+ * program that hosts the PMIx server of a job: fabric-host, or another program with the component.
  *
  * The keys and their cost: docs/design/component.md, "Launch information".
  */
@@ -49,15 +49,15 @@ struct fab_launch_job {
 };
 
 /*
- * Store one piece of information. rank PMIX_RANK_WILDCARD: of the job; a node's is a PMIX_NODE_INFO_ARRAY
- * there, with the PMIX_HOSTNAME first. The value is borrowed.
+ * Store one piece of information. With rank PMIX_RANK_WILDCARD, it belongs to the job. The information of a
+ * node is then a PMIX_NODE_INFO_ARRAY, with the PMIX_HOSTNAME first. The value is borrowed.
  */
 typedef pmix_status_t (*fab_launch_put_fn)(void *to, pmix_rank_t rank, const char *key, pmix_value_t *value);
 
 /*
- * Return whether this key may be put, and looked for. From 5.0 to 6.1 the library does not keep foreign keys
- * apart: each process numbers them in the order of use, and a job's information is shared by these numbers,
- * so that a process would find the value under another key. With those versions no foreign key is used.
+ * Return whether this key may be put, and looked for. With PMIx 5.0 to 6.1 no foreign key is used. In these
+ * versions each process numbers foreign keys in the order of use, and the information of a job is shared by
+ * these numbers. So a process would find the value under another key.
  */
 bool fab_launch_may_put(const char *key);
 
@@ -79,10 +79,11 @@ pmix_status_t fab_launch_fill(const struct fab_launch_job *job, fab_launch_put_f
                               struct fab_launch_told *told);
 
 /*
- * Call this before, in a server. From 5 on the library keeps a job's information for its clients in shared
- * memory of a fixed size: three times its packed size, times a parameter. Launch information is arrays of
- * pmix_info_t, which take up to twenty times their packed size in memory, and the library aborts the server
- * if they do not fit. This raises the parameter to 8; only pages that are written take memory.
+ * Call this first in a server. PMIx 5 and later keep the information of a job for its clients in shared
+ * memory of a fixed size: three times its packed size, times a parameter. Launch information consists of
+ * arrays of pmix_info_t, which take up to twenty times their packed size in memory. If they do not fit, the
+ * library aborts the server. This function raises the parameter to 8. Only pages that are written take
+ * memory.
  */
 void fab_launch_make_room(void);
 

@@ -1,7 +1,7 @@
 /*
- * relay.h - protocol between a relaying server and fabricd, by PMIx_Lookup(): the one key is the request, the
- * info array carries its content, and each attribute of the answer is one published value. The room relay is
- * for code that connects to another PMIx server.
+ * relay.h - the protocol between a relay and fabricd, which uses PMIx_Lookup(). The only key is the request.
+ * The info array has the content of the request. Each attribute of the answer is one published value. The
+ * room relay is for code that connects to another PMIx server.
  */
 #ifndef FAB_PMIX_RELAY_RELAY_H
 #define FAB_PMIX_RELAY_RELAY_H
@@ -53,9 +53,9 @@ int relay_check_library(void);
 /* ---- reading answers ---------------------------------------------------------------------------- */
 
 /*
- * Make an info array of the answer to a register, update or query (free it with PMIX_INFO_FREE); values are
- * moved out of `data`, which the caller still frees. `whole`: everything that a fabric object needs must be
- * there. PMIX_ERR_UNPACK_FAILURE: not a valid answer of fabricd.
+ * Make an info array of the answer to a register, update or query. Free it with PMIX_INFO_FREE. Values are
+ * moved out of `data`, which the caller still frees. `whole`: the answer must have everything that a fabric
+ * object needs. PMIX_ERR_UNPACK_FAILURE: not a valid answer of fabricd.
  */
 pmix_status_t relay_decode(pmix_pdata_t *data, size_t n, bool whole, pmix_info_t **info, size_t *ninfo);
 

@@ -140,7 +140,7 @@ static bool leads_to(int fd, const struct addrinfo *address)
 
 /*
  * Return a duplicate of the library's descriptor of the connection, the newest to that address; -1: not
- * found. It reports a lost connection at once, which the library does not. It is never read here.
+ * found. The descriptor shows a lost connection at once; the library does not. It is never read here.
  */
 static int watch_socket(const struct addrinfo *address)
 {

@@ -2,9 +2,9 @@
  * relay_state.h - private parts of the relay: requests, the connection, the subscription. One relay for each
  * process.
  *
- * Two threads meet here: PMIx's progress thread delivers requests, answers and the loss of a connection; the
- * keeper, a thread of the relay, does slow and timed work (connect, notify, deadlines). PMIx functions are
- * called without the lock, because the library may call back, or hold a lock of its own.
+ * Two threads use this state. PMIx's progress thread delivers requests, answers and the loss of a connection.
+ * The keeper, a thread of the relay, does slow and timed work (connect, notify, deadlines). PMIx functions
+ * are called without the lock, because the library may call back, or hold a lock of its own.
  */
 #ifndef FAB_PMIX_RELAY_RELAY_STATE_H
 #define FAB_PMIX_RELAY_RELAY_STATE_H

@@ -69,7 +69,7 @@ static void subscription_request(struct relay *relay, int64_t now)
 #define N_TOLD 4
 
 /*
- * An event, with all data that the library may read until it calls back: from 6.1 on the call copies neither
+ * An event, with all data that the library may read until it calls back. From 6.1 on the call copies neither
  * the infos nor the source.
  */
 struct relay_told {

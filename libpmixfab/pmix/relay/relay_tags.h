@@ -12,9 +12,9 @@
 void relay_repair_questions(void);
 
 /*
- * After a connection: drop requests that will never be answered. In a tool the library answers such a request
- * with an error when the connection is lost, keeps it, and answers it again, when it is freed, at the next
- * loss.
+ * Drop requests that will never be answered, after a connection. When the connection of a tool is lost, the
+ * library answers such a request with an error but keeps it. At the next loss it answers the same request
+ * again, although the request is freed by then.
  */
 void relay_repair_unanswered(void);
 

@@ -1,6 +1,6 @@
 /*
- * thread.h - send answers on the PMIx library's own thread (docs/relay.md): the standard allows a server to
- * call back from any thread, but the library (4.2 to the main line) can then lose an answer.
+ * thread.h - send answers on the PMIx library's own thread (docs/relay.md). The standard allows a server to
+ * call back from any thread. But the library (4.2 to the main line) can lose an answer from another thread.
  */
 #ifndef FAB_PMIX_RELAY_THREAD_H
 #define FAB_PMIX_RELAY_THREAD_H

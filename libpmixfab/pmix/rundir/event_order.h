@@ -49,8 +49,9 @@ void event_order_free(struct event_order *order); /* NULL is allowed */
 void event_order_know(struct event_order *order, const struct order_plane *plane);
 
 /*
- * Add the result of a look: these planes, and the generation in `pending` (0: no such file). Planes that are
- * not listed are unchanged. now: milliseconds of any clock. PMIXFAB_ERR_NOMEM: look again.
+ * Add these planes and the generation in `pending` (0: no such file), as read from the run directory. Planes
+ * that are not listed are unchanged. now: milliseconds of any clock. PMIXFAB_ERR_NOMEM: read the run
+ * directory again.
  */
 int event_order_look(struct event_order *order, const struct order_plane *planes, uint32_t n,
                      const struct fab_pending *pending, int64_t now);

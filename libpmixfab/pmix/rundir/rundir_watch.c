@@ -14,8 +14,8 @@
 #include "topo/snapshot/folder_watch.h"
 
 /*
- * Interval of looks without a watch: before the first watch, if the system has none to give, and while
- * neither the run directory nor its parent exists.
+ * Interval of looks at the run directory without a watch. There is no watch at first, if the system has no
+ * watches left, and while neither the run directory nor its parent exists.
  */
 #define RETRY_MS 1000
 

@@ -353,7 +353,7 @@ static void settle_missing(struct rundir_snapshots *snapshots)
 }
 
 /*
- * Look again. PMIXFAB_ERR_NOTFOUND, _PERM (or not trusted), _IO: the directory cannot be read; then no plane
+ * Look again. PMIXFAB_ERR_NOTFOUND, _PERM (or not trusted), _IO: the directory cannot be read, and no plane
  * is readable. Invalid files are logged and skipped.
  */
 static int snapshots_refresh(struct rundir_snapshots *snapshots, struct fab_err *err)

@@ -16,9 +16,9 @@ int rundir_snapshots_new(const char *rundir, struct rundir_snapshots **out);
 void rundir_snapshots_free(struct rundir_snapshots *snapshots); /* NULL is allowed */
 
 /*
- * Call it before the first look, for a reader with objects of some planes: files are read whoever may write
- * them, and changes are reported only for planes for which `wanted` returns true. `wanted` runs with the lock
- * held.
+ * Call it before the first look, for a reader with objects of some planes. Files are then read even if other
+ * users may write them. Changes are reported only for planes for which `wanted` returns true. `wanted` runs
+ * with the lock held.
  */
 void rundir_snapshots_for_objects(struct rundir_snapshots *snapshots,
                                   bool (*wanted)(const char *plane, void *cbdata), void *cbdata);
@@ -53,7 +53,7 @@ void rundir_planes_put(struct rundir_planes *planes);
 
 /*
  * Return the newest readable content of a plane; NULL: none. gone: the plane was removed. Call it between get
- * and put, or if no other thread looks.
+ * and put, or while no other thread looks at the snapshots.
  */
 struct rundir_content *rundir_snapshots_last(const struct rundir_snapshots *snapshots, const char *plane,
                                              bool *gone);

@@ -11,7 +11,7 @@
 
 #include "pmixfab.h"
 
-/* The message of a failure: what failed, on what, and what to do; one line without newline. */
+/* The message of a failure is one line without newline. It says what failed, on what, and what to do. */
 struct fab_err {
     char text[480];
 };

@@ -1,5 +1,5 @@
 /*
- * frame.h - bytes with a head that gives their kind, their number and a checksum.
+ * frame.h - a frame: bytes with a head that contains their kind, their number and a checksum.
  *
  * Head (32 bytes): magic[8], version u32, 0 u32, total size u64, XXH3-64 of all other bytes u64; all
  * little-endian. The content follows.

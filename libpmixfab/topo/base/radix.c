@@ -1,4 +1,4 @@
-/* radix.c - sorting by a number, byte by byte from the lowest. */
+/* radix.c - sort by a number, byte by byte from the lowest. */
 #include "topo/base/radix.h"
 
 #include <string.h>

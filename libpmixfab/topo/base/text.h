@@ -6,10 +6,12 @@
 #include <stddef.h>
 
 /*
- * Copy `len` bytes of text (up to the first 0 byte) to out and terminate it. Control characters, invisible
- * characters, characters that change the direction of writing, bytes that are not UTF-8, and each character
- * of `also` (ASCII; may be NULL) become '?'. Text that does not fit is cut between characters. `out` may be
- * `text`. Return the length of the result.
+ * Copy `len` bytes of text (up to the first 0 byte) to out and terminate it. `out` may be `text`. Text that
+ * does not fit is cut between characters. Return the length of the result. These become '?':
+ * - control characters and invisible characters
+ * - characters that change the direction of writing
+ * - bytes that are not UTF-8
+ * - each character of `also` (ASCII; may be NULL)
  */
 size_t fab_text_clean(char *out, size_t size, const char *text, size_t len, const char *also);
 

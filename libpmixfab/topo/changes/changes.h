@@ -96,11 +96,11 @@ struct fab_diff {
 const char *fab_change_name(enum fab_change_kind kind);
 
 /*
- * Compare two inventories, both finished and named; `before` may be empty. *diff is initialised here. Nodes
+ * Compare two inventories, both finished and named. `before` may be empty. *diff is initialised here. Nodes
  * are matched by GUID, ports by node and number, cables by their two ends. The result is empty exactly if the
- * inventories are equal. A host is the set of HCAs of one name with a cabled port: renaming its last HCA
- * gives host-lost and host-added in addition to the change of name. PMIXFAB_ERR_NOMEM; PMIXFAB_ERR_INVAL if
- * one is not finished.
+ * inventories are equal. A host is the set of HCAs of one name with a cabled port. If the last HCA of a host
+ * is renamed, host-lost and host-added are reported in addition to the change of name. PMIXFAB_ERR_NOMEM;
+ * PMIXFAB_ERR_INVAL if one is not finished.
  */
 int fab_diff_compute(const struct fab_inventory *before, const struct fab_inventory *after,
                      struct fab_diff *diff);
@@ -113,9 +113,9 @@ struct fab_told_end {
 };
 
 /*
- * Add a change of a cable, or of a node (far.guid 0). `what` and the subjects name its ends, a switch first,
- * with the names from the first of the inventories that has the node, else its GUID. diff stays in order.
- * PMIXFAB_ERR_NOMEM.
+ * Add a change of a cable, or of a node (far.guid 0). `what` and the subjects name the ends of the cable, a
+ * switch first. The name of a node is from the first inventory that has the node, else the name is the GUID.
+ * diff stays in order. PMIXFAB_ERR_NOMEM.
  */
 int fab_diff_tell(struct fab_diff *diff, enum fab_change_kind kind, const struct fab_inventory *const *invs,
                   uint32_t n_invs, struct fab_told_end end, struct fab_told_end far, const char *before,
@@ -138,19 +138,20 @@ void fab_diff_sort(struct fab_diff *diff);
 /* ---- conclusions from several changes: HCA replaced, host moved, switch replaced -------------------- */
 
 /*
- * fab_diff_compute() reports by GUID what is gone and what is new. One act of an operator is many such
- * changes: a replaced HCA is a device and a cable lost and a device and a cable added. The correlation puts
- * them together again. Each raw change is reported once: as it was, or within one conclusion (n_raw counts
- * them).
+ * fab_diff_compute() reports by GUID which things are gone and which are new. One act of an operator causes
+ * many such changes. For example, after the swap of an HCA a device and a cable are lost, and a device and a
+ * cable are added. The correlation puts these changes together again. Each raw change is reported once, alone
+ * or within one conclusion. n_raw counts the raw changes.
  *
  * Two nodes are recognised as the same, or one as the replacement of the other, by the first rule that fits:
  * - same GUID, and the same name or one of its cables in its former place: the same node;
  * - HCA with the same host and device name, which no other HCA has on either side: replaced;
  * - same GUID: the same node, moved and renamed;
- * - switch: of the neighbours' ports that led to the old one and lead anywhere now, more than half lead to
- *   the new one; and of the new one's cables whose other ends existed before, more than half are in ports
- *   that led to the old one. The number of cables that are back does not matter. A replaced neighbour counts
- *   as the one in its place. Two switches that swap places are two replaced switches;
+ * - switch: replaced if two conditions hold. Of the neighbours' ports that led to the old switch and lead
+ *   anywhere now, more than half lead to the new switch. Of the new switch's cables whose other ends existed
+ *   before, more than half are in ports that led to the old switch. The number of cables that are back does
+ *   not matter. A replaced neighbour counts as the switch in its place. Two switches that swap places are two
+ *   replaced switches;
  * - HCA at the same switch port: replaced, with any name.
  *
  * The conclusions:
@@ -169,15 +170,19 @@ void fab_diff_sort(struct fab_diff *diff);
  *   host-lost, -added, device-lost, -added, switch-lost, -added: with their cables
  *   all others       unchanged
  *
- * If HCAs of two hosts swap places: the hosts have moved if their names stay with the GUIDs, the HCAs were
- * replaced if the names stay with the places, and the names were swapped if only they changed. If two HCAs
- * get one host and device name, the one that had it keeps its identity. The other one is a device added to
- * (or lost from) that host, or a renamed one, whose host is not reported as lost; `why` says that two hosts
- * claim the name. If the device names differ, both HCAs can belong to one host, and `why` says so.
+ * If HCAs of two hosts swap places, there are three cases:
+ * - The names stay with the GUIDs: the hosts have moved.
+ * - The names stay with the places: the HCAs were replaced.
+ * - Only the names changed: the names were swapped.
+ *
+ * If two HCAs get the same host and device name, the HCA that had the name keeps its identity. The other HCA
+ * is a device added to (or lost from) that host, or a renamed device. Its former host is not reported as
+ * lost, and `why` says that two hosts claim the name. If the device names differ, both HCAs can belong to one
+ * host, and `why` says so.
  */
 
 /*
- * Draw these conclusions from *diff, the result of fab_diff_compute(before, after): every change gets `why`
+ * Draw these conclusions from *diff, the result of fab_diff_compute(before, after). Every change gets `why`
  * and subjects. n_lost does not change. Equal inventories and diffs give equal results.
  *
  * Added things are compared with those lost earlier (`lost`, finished; NULL is allowed) by the same rules:
@@ -207,14 +212,17 @@ void fab_diff_mark_inactive(const struct fab_inventory *after, struct fab_diff *
 
 /*
  * Append the differences of two reports of one host, both finished, to *diff (zeroed, or from
- * fab_diff_compute()) and sort it. before NULL: one change, the host reports for the first time. after NULL:
- * one change, its report was forgotten.
+ * fab_diff_compute()) and sort it. If `before` is NULL, the only change is that the host reports for the
+ * first time. If `after` is NULL, the only change is that its report was forgotten.
  *
- * A change concerns one device, "node017 mlx5_0[1]" or "node017 eth0", however many sources report it: device
- * added, lost or renamed (the same port GUID or MAC under another name), firmware, driver, state, speed, MTU,
- * LID, else "fact"; then `what` ends with its kind: "node017 eth0: address". If sources disagree, all their
- * values are listed. Estimates, bandwidths and latencies are not compared. n_lost stays, because the fabric
- * lost nothing. PMIXFAB_ERR_NOMEM (*diff is unchanged), PMIXFAB_ERR_INVAL.
+ * A change concerns one device, "node017 mlx5_0[1]" or "node017 eth0", and is reported once for all sources.
+ * These kinds of changes exist:
+ * - device added, lost or renamed (the same port GUID or MAC under another name)
+ * - firmware, driver, state, speed, MTU, LID
+ * - "fact" for all others; `what` then ends with the kind of the fact: "node017 eth0: address".
+ *
+ * If sources disagree, all their values are listed. Estimates, bandwidths and latencies are not compared.
+ * n_lost stays, because the fabric lost nothing. PMIXFAB_ERR_NOMEM (*diff is unchanged), PMIXFAB_ERR_INVAL.
  */
 int fab_report_changes(const struct fab_report *before, const struct fab_report *after,
                        struct fab_diff *diff);
@@ -229,9 +237,9 @@ int fab_report_changes(const struct fab_report *before, const struct fab_report 
 /*
  * Append one change of kind "index" to *diff (zeroed, or from fab_diff_compute()) if a device of both
  * snapshots has another index. The snapshots are trusted and not checked. A device is identified by its
- * host's name, its name and its port number. `what` is the plane's name; `before` and `after` are the ranges
- * of old and new indices, "17-39, 52" and "16-38, 50"; ranges that do not fit are counted: "and 7 more".
- * *diff is in order again. PMIXFAB_ERR_NOMEM: *diff is unchanged.
+ * host's name, its name and its port number. `what` is the plane's name. `before` and `after` are the ranges
+ * of old and new indices, for example "17-39, 52" and "16-38, 50". Ranges that do not fit are counted: "and 7
+ * more". *diff is in order again. PMIXFAB_ERR_NOMEM: *diff is unchanged.
  */
 int fab_index_changes(const void *before, const void *after, struct fab_diff *diff);
 
@@ -260,13 +268,13 @@ struct fab_names_known {
 };
 
 /*
- * Give HCAs of inv (finished and named) the description that their GUID had before. This applies to an HCA
- * that no pattern and no map names, whose host is localhost, or whose description is only the beginning of
- * the former one ("node1" of "node1 hfi1_0"). One of its cables must be in its former place: at the same port
- * of the same switch, or of the switch that replaced it (topo/model/pairing.h). An HCA lost meanwhile
- * (lost_list.h) gets its name back by the same rules; its description is made of its host and device name. An
- * HCA at another place may belong to another host by now and stays as it is. *n_kept becomes the number of
- * HCAs with a changed description, which must be named again. PMIXFAB_ERR_NOMEM.
+ * Give HCAs of inv (finished and named) the description that their GUID had before. The HCA must have no name
+ * by a pattern or map, or its host must be localhost, or its description must be only the beginning of the
+ * former one ("node1" of "node1 hfi1_0"). One of its cables must be in its former place. This is the same
+ * port of the same switch, or of the switch that replaced it (topo/model/pairing.h). An HCA lost meanwhile
+ * (lost_list.h) gets its name back by the same rules. Its description is then made of its host and device
+ * name. An HCA at another place may belong to another host by now, so its description stays. *n_kept becomes
+ * the number of HCAs with a changed description, which must be named again. PMIXFAB_ERR_NOMEM.
  */
 int fab_keep_names(const struct fab_names_known *known, struct fab_inventory *inv, uint32_t *n_kept);
 

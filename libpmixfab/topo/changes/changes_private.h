@@ -72,8 +72,10 @@ struct correlation {
     const struct fab_diff *raw;
     uint32_t *by_key; /* the raw changes by kind, GUID and port */
     bool *taken;      /* raw changes that a conclusion has */
-    /* The matching: for each past node its number in after; for each node of after its number in before,
-     * or its number in the past if it was lost. FAB_NONE: none. */
+    /*
+     * The matching. Each past node has its number in after. Each node of after has its number in before, or
+     * its number in the past if it was lost. FAB_NONE: none.
+     */
     uint32_t *to_after, *to_before, *to_lost;
     struct fab_lost *lost; /* NULL: nothing was lost */
     uint32_t n_past;
@@ -127,8 +129,8 @@ const struct fab_change *claim_this(struct correlation *s, uint32_t raw);
 void unclaim(struct correlation *s, uint32_t raw); /* FAB_NONE is allowed */
 
 /*
- * Add a subject to the conclusion, each name once: of a node, its host's name or the switch's; of a cable,
- * given by one of its ports, the nodes at both ends.
+ * Add a subject to the conclusion, each name once. The subject of a node is the name of its host, or of the
+ * switch. The subjects of a cable, given by one of its ports, are the nodes at both ends.
  */
 void subject(struct correlation *s, const char *name);
 void subject_node(struct correlation *s, const struct fab_inventory *inv, uint32_t node);

@@ -1,6 +1,6 @@
 /*
- * check.c - run all checks; the checks of cables and ports (down, not active, leading nowhere), and of host
- * reports against each other and against the sweep.
+ * check.c - run all checks. The file has the checks of cables and ports (down, not active, nothing behind
+ * them). It also compares host reports with each other and with the sweep.
  */
 #include <stdio.h>
 #include <stdlib.h>

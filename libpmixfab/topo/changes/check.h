@@ -14,14 +14,21 @@
 #include "topo/model/inventory.h"
 
 /*
- * To add a kind: add its line here (graver kinds first), its row in the table of finding_list.c (name,
- * severity, advice), its text in fabricctl(1), FINDINGS, and for severity error also in docs/operations.md,
- * "What wakes you" (a test compares them). Then add the code that finds it:
- * - from the inventory and its facts: a check_*.c of this room that uses check_add() and is called in
- *   fab_check();
- * - from other data of the daemon: a function of fabricd/engine/scheduler_findings.c.
- * All else (since when, how often, acknowledged, metrics, log, hook) follows from its identity, see
- * fab_about.
+ * To add a kind, add these:
+ * - its line here, graver kinds first
+ * - its row in the table of finding_list.c: name, severity, advice
+ * - its text in fabricctl(1), FINDINGS
+ * - for severity error, its text in docs/operations.md, "What wakes you".
+ *
+ * Tests compare both documents with the table.
+ *
+ * Then add the code that finds it:
+ * - If it follows from the inventory and its facts, write a check_*.c of this room. It uses check_add() and
+ *   is called in fab_check().
+ * - If it follows from other data of the daemon, write a function in fabricd/engine/scheduler_findings.c.
+ *
+ * All other code (since when, how often, acknowledged, metrics, log, hook) needs only the identity of the
+ * finding, see fab_about.
  */
 enum fab_check_kind {
     FAB_CHECK_STALE = 1,    /* the last sweep failed: all other findings may be outdated (fab_findings_add) */
@@ -104,8 +111,10 @@ struct fab_finding {
     double share;   /* of a lost thing: the part of its plane's bisection that is gone with it, 0 to 1 */
     double all;     /* the part that is gone with all lost things */
     uint64_t cause; /* the id of the finding that causes this one (fab_check_causes); 0: none */
-    /* Counts of findings caused by this one: switches, whole hosts, HCAs of hosts that have others; and
-     * for an HCA that is gone with its whole host, the other HCAs of that host. */
+    /*
+     * Counts of the findings that this one causes: switches, whole hosts, and HCAs of hosts that have other
+     * HCAs. If an HCA is gone with its whole host, the other HCAs of that host are counted.
+     */
     uint32_t switches, hosts, hcas, hcas_of_host;
     char *where; /* "leaf1[8] - node001 HCA-1[1]", "node001", "leaf1": as in a change (diff.h) */
     char *what;  /* in the same piece of memory as `where` */
@@ -126,22 +135,25 @@ enum fab_severity fab_check_severity(enum fab_check_kind kind);
 const char *fab_severity_name(enum fab_severity severity);
 
 /*
- * Check an inventory. inv: finished and named, the one that is published. details: of the same inventory
- * (fab_join), or NULL: facts of hosts are not checked. lost: the findings of fab_check_lost(), so that they
- * are not reported again as too few uplinks or disabled ports of their neighbours; NULL: none. A pure
- * function, for any thread; the order of findings is total. *out is initialised here, and empty on error:
- * PMIXFAB_ERR_NOMEM, _INVAL (not finished, details of another inventory).
+ * Check an inventory. This is a pure function for any thread. The order of findings is total.
+ * - inv: the published inventory, finished and named
+ * - details: the details of the same inventory (fab_join). With NULL, facts of hosts are not checked.
+ * - lost: the findings of fab_check_lost(), or NULL. They are not reported again as too few uplinks or as
+ *   disabled ports of their neighbours.
+ *
+ * *out is initialised here, and empty on error: PMIXFAB_ERR_NOMEM, _INVAL (not finished, details of another
+ * inventory).
  */
 int fab_check(const struct fab_inventory *inv, const struct fab_details *details, const struct fab_lost *lost,
               struct fab_findings *out);
 
 /*
  * Append findings for all lost things that the operator has not forgotten to *out, which is then out of
- * order. The share of a plane's bisection is computed from levels: a switch's level is its distance from a
- * host. For all cables between the same two levels of a plane (or within one level, as in a torus), present
- * and lost, it is the part of their Gb/s that went with the lost thing; if its cables are between several
- * pairs of levels, the largest of these parts. A cable of unknown rate counts as the fastest. A cable whose
- * place another one has taken is not lost. PMIXFAB_ERR_NOMEM.
+ * order. The share of a plane's bisection is computed from levels. The level of a switch is its distance from
+ * a host. Take all cables between the same two levels of a plane, or within one level as in a torus, present
+ * and lost. The share is the part of their Gb/s that went with the lost thing. If the cables of the lost
+ * thing are between several pairs of levels, the share is the largest of these parts. A cable of unknown rate
+ * counts as the fastest. A cable is not lost if another cable has taken its place. PMIXFAB_ERR_NOMEM.
  */
 int fab_check_lost(const struct fab_inventory *inv, const struct fab_lost *lost, struct fab_findings *out);
 /* Append a finding if a host has the name of this plane; *out is then out of order. PMIXFAB_ERR_NOMEM. */
@@ -158,10 +170,11 @@ bool fab_lost_is_waited_for(const struct fab_inventory *inv, const struct fab_lo
                             const struct fab_lost_item *cable);
 
 /*
- * Set the cause of each finding: a missing or lost switch, a flapping cable or switch, or a disabled port,
- * for all missing or lost things behind it; one HCA of a host that is gone, for the host's others. A cause
- * has no cause itself. served: the result of fab_check() and fab_check_lost() with the same inv and lost;
- * flapping: the findings of FAB_CHECK_FLAPPING. PMIXFAB_ERR_NOMEM: no finding has a cause.
+ * Set the cause of each finding. A missing or lost switch, a flapping cable or switch, or a disabled port
+ * causes all missing or lost things behind it. If a whole host is gone, one of its HCAs causes the findings
+ * of its other HCAs. A cause has no cause itself. served: the result of fab_check() and fab_check_lost() with
+ * the same inv and lost; flapping: the findings of FAB_CHECK_FLAPPING. PMIXFAB_ERR_NOMEM: no finding has a
+ * cause.
  */
 int fab_check_causes(const struct fab_inventory *inv, const struct fab_lost *lost,
                      struct fab_findings *served, struct fab_findings *flapping);

@@ -106,8 +106,8 @@ static int causes_collect(struct causes *c)
 /* ---- causes ------------------------------------------------------------------------------------------ */
 
 /*
- * Return the deeper cause of a gone node with a cable to a present one: the node or that cable flaps, or the
- * far port is switched off.
+ * Return the deeper cause of a gone node with a cable to a present node. The cause is that the gone node or
+ * the cable flaps, or that the far port is switched off.
  */
 static struct fab_finding *causes_deeper(const struct causes *c, uint32_t node, const struct cut *cut)
 {

@@ -2,8 +2,8 @@
  * check_lost.c - report lost things with their share of the plane's bisection, and rebuild the fabric with
  * them.
  *
- * Lost things are reported themselves. The comparison of a switch with its peers, and the list of its ports
- * with nothing behind them, use the fabric with the lost things in their places.
+ * Each lost thing has its own finding. The comparison of a switch with its peers uses the fabric with the
+ * lost things in their places. The list of a switch's ports with nothing behind them does the same.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -87,7 +87,7 @@ bool fab_lost_is_waited_for(const struct fab_inventory *inv, const struct fab_lo
 
 /* ---- levels ---------------------------------------------------------------------------------------- */
 
-/* Add a cable: between switches it is a span; one to an HCA makes its switch a leaf. */
+/* Add a cable. A cable between switches is a span. A cable to an HCA makes its switch a leaf. */
 static void losing_add(struct losing *l, uint32_t a, uint32_t b, unsigned width, unsigned speed,
                        uint32_t lost)
 {

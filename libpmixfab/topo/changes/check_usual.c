@@ -2,9 +2,13 @@
  * check_usual.c - compare things with similar ones: rates of links, ports of hosts, firmware.
  *
  * Links of a plane are similar if they join the same models: a card (vendor and device ID) and a switch, or
- * two switches. A slower one is a finding, unless its kind was built that way: the links of hosts with
- * similar names, of the device of one name in such hosts, or equally slow split ports of one leaf. Such a
- * kind, and a model that is slower as a whole, is one notice.
+ * two switches. A slower link is a finding, unless its whole kind was built that way. Such a kind is one of
+ * these:
+ * - the links of hosts with similar names
+ * - the links of the devices with one name in such hosts
+ * - equally slow split ports of one leaf.
+ *
+ * Such a kind gives one notice. A model that is slower as a whole gives one notice, too.
  *
  * Hosts are similar if their names differ by numbers only. Similar hosts with the same models of cards are a
  * kind, and so are three or more with equally many additional ports. A difference that a whole kind has is
@@ -360,8 +364,8 @@ static const struct check_usual *host_usual(const struct counted *host)
 }
 
 /*
- * Return whether the host is like most with the same cards; or has more ports than most, as others do, or on
- * one card, which belongs to one host.
+ * Return whether the host is like most hosts with the same cards. It may also have more ports than most
+ * hosts, if other hosts have as many, or if the ports are on one card, which belongs to one host.
  */
 static bool host_is_of_kind(const struct counted *host)
 {

@@ -50,8 +50,8 @@ static bool is_same_rate(const struct fab_lost_item *cable, const struct fab_por
  */
 
 /*
- * Write the far end then and now, where "now" is the far end of the port at its near end, with the rates if
- * they differ.
+ * Write the former and the present far end of the cable, with the rates if they differ. The present far end
+ * is that of the port at the near end.
  */
 static void far_end_texts(struct correlation *s, const struct fab_lost_item *was, int near, uint32_t a)
 {
@@ -244,8 +244,8 @@ void conclude_port_moved(struct correlation *s, uint32_t port, const struct lost
 /* ---- cables between switches ---------------------------------------------------------------------- */
 
 /*
- * Return the lower end of the cable that a change is about, if the change is not taken and no HCA is at the
- * cable; else FAB_NONE.
+ * Return the lower end of the cable that a change is about. Return FAB_NONE if the change is taken or an HCA
+ * is at the cable.
  */
 static uint32_t switch_link(const struct correlation *s, const struct fab_inventory *inv, uint32_t raw)
 {

@@ -110,8 +110,8 @@ static struct cables count_kept_cables(const struct correlation *s, const struct
 }
 
 /*
- * Return whether equal GUIDs prove that it is the same node. An HCA with another name and another place may
- * be another host's now; a switch without any of its cables may be in the place of another one.
+ * Return whether equal GUIDs prove that the nodes are the same. An HCA with another name and another place
+ * may belong to another host now. A switch without any of its cables may be in the place of another switch.
  */
 static bool is_certain(const struct correlation *s, uint32_t past, uint32_t a)
 {
@@ -255,7 +255,10 @@ static uint32_t vote_now(const struct correlation *s, uint64_t guid)
     return majority_elected(&votes, &whom) ? (uint32_t)whom : FAB_NONE;
 }
 
-/* Return the GUID of the switch to which most ports that lead to this one led last; 0: none. */
+/*
+ * Look at the ports that lead to this switch now. Return the GUID of the switch to which most of them led
+ * last; 0: none.
+ */
 static uint64_t vote_then(const struct correlation *s, uint32_t after)
 {
     const struct fab_node *node = &s->after->nodes[after];

@@ -1,8 +1,8 @@
 /*
  * correlate_names.c - renamed hosts, and two hosts that claim or claimed one name.
  *
- * An HCA that appears under the name of another host gives two raw changes, a name and a lost host, as if its
- * host were gone. The operator needs to see that the name is in use already.
+ * If an HCA appears under the name of another host, there are two raw changes: a changed name and a lost
+ * host. They look as if the host were gone. The operator needs to see that the name is in use already.
  */
 #include <inttypes.h>
 #include <stdio.h>

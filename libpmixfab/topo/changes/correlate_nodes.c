@@ -96,8 +96,8 @@ static uint32_t claim_same_cable(struct correlation *s, uint32_t port, uint32_t 
 }
 
 /*
- * Cables, and those in their old places: the switch port of the first one, and the ports before and after of
- * the first one with another rate.
+ * Counts of all cables and of cables in their old places. Also the switch port of the first cable, and the
+ * ports before and after of the first cable with another rate.
  */
 struct cables_back {
     uint32_t n, back;

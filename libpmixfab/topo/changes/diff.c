@@ -46,8 +46,8 @@ static void diff_add(struct diff_walk *w, enum fab_change_kind kind, uint64_t gu
 }
 
 /*
- * Add what only this inventory has. kind: of an addition, directly before that of a loss; or
- * FAB_CHANGE_OTHER.
+ * Add the things that only this inventory has. kind: the kind of an addition, which is directly before the
+ * kind of the loss; or FAB_CHANGE_OTHER.
  */
 static void diff_add_one_sided(struct diff_walk *w, const struct fab_inventory *inv,
                                enum fab_change_kind kind, uint64_t guid, uint32_t port, const char *what,

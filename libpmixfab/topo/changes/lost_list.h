@@ -63,10 +63,14 @@ void fab_lost_finish(struct fab_lost *lost);
 uint32_t fab_lost_find(const struct fab_lost *lost, uint64_t guid);
 
 /*
- * Make the list after a generation. Remove the things that are back or used; add those that `told`
- * (correlated, in order, with last_seen set) reports as lost from `before` to `after`; replace the GUIDs of
- * replaced nodes at the ends of cables. A forgotten thing is removed if it was lost up to generation
- * `trimmed`. *next is initialised here. PMIXFAB_ERR_NOMEM.
+ * Make the list after a generation:
+ * - Remove the things that are back or used.
+ * - Add the things that `told` (correlated, in order, with last_seen set) reports as lost from `before` to
+ *   `after`.
+ * - Replace the GUIDs of replaced nodes at the ends of cables.
+ *
+ * A forgotten thing is removed if it was lost up to generation `trimmed`. *next is initialised here.
+ * PMIXFAB_ERR_NOMEM.
  */
 int fab_lost_update(const struct fab_lost *lost, const struct fab_inventory *before,
                     const struct fab_inventory *after, const struct fab_diff *told, uint64_t generation,

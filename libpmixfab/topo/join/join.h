@@ -6,42 +6,47 @@
  *
  * Ports of the sweep. An RDMA port matches the sweep's port by port GUID, else by node GUID and port number.
  * A report concerns its own host only. For a node of the sweep at most one report is valid:
- * - a node with a host's name: the report of that host; an equal name goes before one that is equal up to its
- *   first dot;
- * - a node that no pattern names, or that is called localhost: the report of the only host that claims it and
- *   whose claim is not outdated. The node gets that host's name. If several hosts claim the node, it belongs
- *   to none, and all of them keep devices of their own, as below.
- * Other claims are not joined and give a remark. The sweep's part does not change, except names of devices:
- * they get the host's name for them if it is unique, else the sweep's, else the GUID.
+ * - For a node with a host's name, the report of that host is valid. An equal name goes before a name that is
+ *   equal up to its first dot.
+ * - For a node that no pattern names, or that is called localhost, the report of the only host with a claim
+ *   to it is valid, if the claim is not outdated. The node gets that host's name. If several hosts claim the
+ *   node, it belongs to none of them. All of them keep devices of their own, as below.
  *
- * Other RDMA ports become ports of additional nodes: by the reported node GUID, else by one made of host and
- * name. In a report, ports of one node GUID whose device has another name, or without a name another PCI
- * function, are several nodes (some adapters have one GUID for all); then only a node of the sweep keeps that
- * GUID. Unknown or used numbers become the lowest free ones. A port that contradicts the sweep (a port that
- * the node does not have, another GUID for its port) is left out with a remark. Functions of a swept card
- * that no sweep shows (Socket Direct, multi-host, virtual functions) are such nodes, too. If they are up,
- * they are placed with a swept port of their card: join_siblings.c. New ports, and reported ports of the
- * sweep without a cable, are in the subnet FAB_UNATTACHED, unless they are in an Ethernet plane.
+ * Other claims are not joined and give a remark. The part of the sweep does not change, except names of
+ * devices. A device gets the name that its host reports if that name is unique, else the name from the sweep,
+ * else the GUID.
  *
- * Ethernet planes. A device that is not InfiniBand and has an address in a plane's network is in that plane;
- * with several planes it is in the first by name (a remark). It is cabled to the switch that LLDP names (or
- * that an interface of the same host with the same MAC hears: a bond has the address, its links have the
- * neighbours). Otherwise it is cabled to the plane's segment, a switch made here, to which those switches are
- * cabled, too. An interface in no plane is left out. A segment of more than 200 is a tree of switches, see
- * join_switches.c. GUIDs are FAB_ETHERNET_GUID with the MAC, or with a hash of host and interface, or of the
- * switch's chassis or name; of equal ones the first keeps it, the others get another hash. The name of a
- * switch is the first reported one in natural order.
+ * Other RDMA ports become ports of additional nodes. Such a node has the reported node GUID, else a GUID made
+ * of host and name. Some adapters have one GUID for all functions. So ports of one node GUID in a report are
+ * several nodes if their devices have different names, or different PCI functions without names. Then only a
+ * node of the sweep keeps that GUID. A port with an unknown or used number gets the lowest free number. A
+ * port that contradicts the sweep is left out with a remark. It contradicts the sweep if the node does not
+ * have such a port, or if the node's port has another GUID. Functions of a swept card that no sweep shows
+ * (Socket Direct, multi-host, virtual functions) are such nodes, too. If they are up, join_siblings.c places
+ * them with a swept port of their card. New ports are in the subnet FAB_UNATTACHED, unless they are in an
+ * Ethernet plane. The same holds for reported ports of the sweep without a cable.
  *
- * Claims: docs/design/join.md. Both facts are in conflict, the other host's is OUTRANKED, and both hosts get
- * a remark. A GUID or MAC that a device does not go by remains its fact, because its id is made of those.
+ * Ethernet planes. A device that is not InfiniBand and has an address in a plane's network is in that plane.
+ * If it fits several planes, it is in the first plane by name, with a remark. It is cabled to the switch that
+ * LLDP names. LLDP may name the switch for another interface of the same host with the same MAC: a bond has
+ * the address, and its links have the neighbours. Otherwise the device is cabled to the plane's segment. The
+ * segment is a switch made here, to which the switches of LLDP are cabled, too. An interface in no plane is
+ * left out. A segment of more than 200 devices is a tree of switches, see join_switches.c. A GUID is
+ * FAB_ETHERNET_GUID with the MAC, with a hash of host and interface, or with a hash of the switch's chassis
+ * or name. If GUIDs are equal, the first keeps it, and the others get another hash. The name of a switch is
+ * the first reported name in natural order.
  *
- * Facts. One table decides for each kind which source is chosen (join_rank.c; fab_join_order), never the
- * order of arrival; of one source's texts the first in natural order is chosen (of bandwidths the greatest).
- * A fact goes before every estimate. Other values are kept; two different texts that are no estimates are a
- * conflict, except the sweep's name of a device. Of a kind with many values all are chosen. A provider,
- * protocol or transport that is always reported together with "software" is SOFTWARE. The sweep reports the
- * GUIDs, name, number, type, state, speed and LID of an HCA's port. For a port without a cable that is not up
- * it only reports that it exists; its host reports the rest.
+ * Claims are described in docs/design/join.md. Both facts are in conflict, the fact of the other host is
+ * OUTRANKED, and both hosts get a remark. If a device loses the claim to a GUID or MAC, the GUID or MAC
+ * remains its fact, because the id of the device is made of these facts.
+ *
+ * Facts. For each kind a table decides which source is chosen (join_rank.c; fab_join_order). The order of
+ * arrival never matters. If a source has several texts, the first in natural order is chosen, or the greatest
+ * bandwidth. A fact goes before every estimate. Other values are kept. Two different texts that are no
+ * estimates are a conflict, except if one is the sweep's name of a device. If a kind has many values, all are
+ * chosen. A provider, protocol or transport that is always reported together with "software" is SOFTWARE. The
+ * sweep reports the GUIDs, name, number, type, state, speed and LID of an HCA's port. If a port has no cable
+ * and is not up, the sweep only reports that it exists, and its host reports the rest.
  */
 #ifndef FAB_TOPO_JOIN_JOIN_H
 #define FAB_TOPO_JOIN_JOIN_H
@@ -77,10 +82,10 @@ struct fab_joined {
 typedef void (*fab_remark_fn)(const char *line, void *cbdata);
 
 /*
- * Return the host that had, in the last published inventory, the device with this FAB_FACT_NODE_GUID,
- * _PORT_GUID or _MAC (a number of 48 bits), or with this FAB_FACT_SYSTEM_GUID and that node GUID; `node` is 0
- * for the other kinds. The last two form an id, also of devices that do not go by their node GUID. NULL:
- * none. Called only if several hosts claim the value.
+ * Return the host that had the device with this value in the last published inventory; NULL: none. The value
+ * is a FAB_FACT_NODE_GUID, _PORT_GUID, _MAC (a number of 48 bits), or a FAB_FACT_SYSTEM_GUID with the node
+ * GUID `node`. `node` is 0 for the other kinds. A system GUID and a node GUID form an id, also of devices
+ * that are not known by their node GUID. The function is called only if several hosts claim the value.
  */
 struct fab_prior_owners {
     const char *(*holder)(void *cbdata, enum fab_fact kind, uint64_t value, uint64_t node);
@@ -119,13 +124,13 @@ struct fab_join_input {
 
 /*
  * Join. A pure function, for any thread: the result does not depend on the order of items and reports. No
- * content of a report is an error. PMIXFAB_ERR_NOMEM; _RANGE: more than FAB_MAX_SUBNETS, or than an inventory
- * can hold; _SYNTAX: a plane has no valid network; _INVAL: an input is not finished. *out is initialised
- * here; on error it is empty.
+ * content of a report is an error. PMIXFAB_ERR_NOMEM; _RANGE: more subnets than FAB_MAX_SUBNETS, or more than
+ * an inventory can hold; _SYNTAX: a plane has no valid network; _INVAL: an input is not finished. *out is
+ * initialised here; on error it is empty.
  *
- * With a cache (NULL: none) the result is the same, but texts are at other places of the pool, with some
- * unused ones. Two reports of one host with one digest are taken for equal. After an error the cache is empty
- * or unchanged.
+ * With a cache (NULL: none) the result is the same. But texts are at other places of the pool, which also has
+ * unused texts. Two reports of one host with one digest count as equal. After an error the cache is empty or
+ * unchanged.
  */
 int fab_join(struct fab_join_cache *cache, const struct fab_join_input *input, struct fab_joined *out,
              struct fab_err *err);

@@ -17,11 +17,13 @@
  * Socket Direct, multi-host and virtual functions have the system GUID of their card, which the sweep has
  * seen at the card's other ports: the siblings. Such a function uses the cable of a sibling that is up,
  * chosen in this order:
- *   1. those of its own host, if there are any;
- *   2. the one with its LID. A LID that another port of that subnet has belongs to another fabric: such a
- *      function has no sibling, nor has the second port of a card of two, by its PCI function and GUID;
- *   3. the one with its port number, then the one with its PCI function number;
- *   4. if several are left, functions at one PCI device are distributed in the order of their GUIDs.
+ * 1. the siblings of its own host, if there are any
+ * 2. the sibling with its LID
+ * 3. the sibling with its port number, then the sibling with its PCI function number
+ * 4. if several are left, functions at one PCI device are distributed in the order of their GUIDs.
+ *
+ * If another port of that subnet has the LID of a function, the LID belongs to another fabric, and the
+ * function has no sibling. The second port of a card of two, by its PCI function and GUID, has none either.
  */
 
 struct siblings {

@@ -3,9 +3,9 @@
  *
  * The devices of a report depend on that report only. The facts of a port depend on its device and on the
  * sweep's values for the port, struct join_source. So the devices are kept by report, and the facts by port
- * with their source. Everything that depends on more than one host (owner of a device, planes, numbers,
- * names) is computed anew by each join, and its result is part of the source again: which device a port is,
- * and whether the sweep has values for it.
+ * with their source. Each join computes again everything that depends on more than one host: owner of a
+ * device, planes, numbers, names. The result is part of the source: the device of a port, and whether the
+ * sweep has values for it.
  */
 #include <stdlib.h>
 #include <string.h>

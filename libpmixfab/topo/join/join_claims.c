@@ -1,6 +1,6 @@
 /*
- * join_claims.c - match the devices of reports with ports of the sweep; of several devices with one GUID or
- * MAC, find the one that keeps it as its identity.
+ * join_claims.c - match the devices of reports with ports of the sweep. If several devices have one GUID or
+ * MAC, find the device that keeps it as its identity.
  *
  * For a node of the sweep at most one report is valid. A node with a host's name has the report of that host
  * (equal, or equal up to its first dot). A node without a name has the report of the only host that claims
@@ -93,9 +93,9 @@ static bool claim_choose(const struct join *j, const struct fab_key *keys, uint3
 }
 
 /*
- * Of several hosts' devices, find the one that goes by the value. Of devices with one id only one host's can
- * go by the node GUID, which is decided by now: other hosts that report it for several of theirs do not get
- * it.
+ * Find the device that gets the value, among devices of several hosts. If devices have one id, only the
+ * device of one host can have the node GUID. This host is decided by now. Other hosts that report the GUID
+ * for several of their devices do not get it.
  */
 static const struct join_dev *find_holder(const struct join *j, enum fab_fact kind,
                                           const struct fab_key *keys, uint32_t n)
@@ -229,9 +229,9 @@ static void join_settle_ids(struct join *j, struct fab_key *keys, uint32_t *chos
  * Find devices of one report that are several nodes although they have one node GUID.
  *
  * A node GUID belongs to one RDMA device. Some drivers, such as usnic, give all of their devices one GUID,
- * which then belongs to none. Devices are distinguished by their name, which is unique on a host. A port
- * without a name belongs to the device at its PCI function, or to the only device; else it is a device of its
- * own, identified by its PCI function.
+ * which then belongs to none of them. Devices are distinguished by their name, which is unique on a host. A
+ * port without a name belongs to the device at its PCI function, or to the only device. Otherwise the port is
+ * a device of its own, identified by its PCI function.
  */
 
 #define FEW 16u /* devices of a report that are compared pairwise instead of being sorted */
@@ -483,8 +483,8 @@ static bool is_one_host(const struct join *j, uint32_t a, uint32_t b)
 }
 
 /*
- * Find the report for each node of the sweep: that of the host by which the sweep names it; for a node
- * without a name that of the only host that claims it.
+ * Find the report for each node of the sweep. It is the report of the host by which the sweep names the node.
+ * For a node without a name, it is the report of the only host that claims the node.
  */
 static void find_owners(struct join *j, struct swept_claims *claims)
 {

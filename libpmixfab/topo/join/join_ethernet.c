@@ -184,14 +184,15 @@ int join_ethernet(struct join *j)
 /*
  * Switches of Ethernet planes: those that LLDP names, and the segment that joins the rest.
  *
- * A switch belongs to one plane; one that is in two planes becomes two switches here, or it would connect the
- * planes. A device gets the port that LLDP names, by the last number in its text, if that is 1 to 254 and
- * free, else the lowest free one. One port is reserved for the cable to the segment; devices that do not fit
- * are cabled to the segment.
+ * A switch belongs to one plane. A switch in two planes becomes two switches here, because it would connect
+ * the planes otherwise. A device gets the port that LLDP names, by the last number in its text. If this
+ * number is not 1 to 254 or not free, the device gets the lowest free port. One port is reserved for the
+ * cable to the segment. Devices that do not fit are cabled to the segment.
  *
- * The segment is a switch of at most 200 ports. With more switches and devices (switches first, then devices
- * by host) there are several, 200 on each, below one that joins them, or two levels of those, and so on;
- * their cables have the plane's fastest rate. A plane of one switch and nothing else has no segment.
+ * The segment is a switch of at most 200 ports. If there are more switches and devices, the segment is a tree
+ * of switches with 200 ports each. One switch joins the others, or two levels of switches do, and so on.
+ * Switches come first, then devices by host. The cables of the tree have the plane's fastest rate. A plane of
+ * one switch and nothing else has no segment.
  */
 #define MAX_DEVICES 253u /* of a switch known from LLDP */
 #define MAX_BELOW   200u /* of a switch of a segment */
@@ -207,7 +208,10 @@ static int join_add_lldp_switch(struct join *j, const struct join_switch *sw, ui
     return PMIXFAB_OK;
 }
 
-/* Return the port that LLDP's text names, which is its last number; 0: no valid port number. */
+/*
+ * Return the port that the text of LLDP names, which is the last number in the text; 0: no valid port
+ * number.
+ */
 static unsigned port_of_text(const char *text)
 {
     unsigned n = 0;

@@ -15,8 +15,8 @@
 /*
  * The place of each device in its host, as small numbers.
  *
- * Card: PCI domain, bus and device; ports of one node are on one card (the first of theirs in natural order).
- * The numbers of one host begin at 1, in the natural order of the texts.
+ * A card is a PCI domain, bus and device. Ports of one node are on one card (their first card in natural
+ * order). The numbers of one host begin at 1, in the natural order of the texts.
  */
 
 enum { CARD, SWITCH, NUMA, PACKAGE, DIMENSIONS };
@@ -94,8 +94,8 @@ static void number_dimension(struct spot *spots, uint32_t n, unsigned dimension,
 }
 
 /*
- * Take over the places of a report's devices if it was and is the only report of its host, and its devices
- * are the same ports with the same facts.
+ * Take over the places of a report's devices from the last join, if the report was and is the only report of
+ * its host, and its devices are the same ports with the same facts.
  */
 static bool take_places(const struct join *j, uint32_t r)
 {

@@ -301,11 +301,12 @@ void join_inconsistent(struct join *j, struct join_dev *dev);
 int join_cmp_text(const char *a, const char *b); /* NULL, for unknown, is last */
 
 /*
- * Decide about claims of several devices to one value: n sorted keys beginning with `first`. Devices of one
- * report may share it, or all but the first contradict that. Of two reports of one host one is chosen, and
- * the other's devices are refused (for a MAC: they are in no plane). Of several hosts all keep their devices,
- * and one goes by the value: for a port GUID the sweep's port, else the former owner in the last published
- * inventory, else the first. chosen: zeros for each report, restored afterwards.
+ * Decide about claims of several devices to one value. The n sorted keys begin with `first`. Devices of one
+ * report may share the value. If they may not, all devices but the first contradict the report. If two
+ * reports are of one host, one is chosen, and the devices of the other are rejected (for a MAC, they are in
+ * no plane). If several hosts claim the value, all keep their devices, and one device gets the value. For a
+ * port GUID this is the port of the sweep. Otherwise it is the device of the former owner in the last
+ * published inventory, else the first device. chosen: zeros for each report, restored afterwards.
  */
 void join_settle(struct join *j, enum fab_fact kind, const struct fab_key *keys, uint32_t n, bool shared,
                  uint32_t *chosen);

@@ -28,10 +28,10 @@ int fab_delivery_encode(const struct fab_delivery *delivery, void **bytes,
 int fab_delivery_decode(const void *bytes, size_t size, struct fab_delivery *out, struct fab_err *err);
 
 /*
- * Make the report of a delivery; *out is initialised here. Sources unknown to the sender keep their items of
- * `held`, so the digest can differ. `held` is the stored report of this host, NULL: none.
- * PMIXFAB_ERR_CONFLICT: it changes another report than the stored one (the sender must send the whole), the
- * names differ, or the digest is not that of the result.
+ * Make the report of a delivery; *out is initialised here. `held` is the stored report of this host, NULL:
+ * none. Sources unknown to the sender keep their items of `held`, so the digest can differ.
+ * PMIXFAB_ERR_CONFLICT: the delivery changes another report than the stored one (the sender must send the
+ * whole report), the names differ, or the digest is not that of the result.
  */
 int fab_delivery_open(const struct fab_delivery *delivery, const struct fab_report *held,
                       struct fab_report *out, struct fab_err *err);

@@ -4,7 +4,10 @@
 
 #include <stdint.h>
 
-/* The place of a device in its host. The numbers are per host and have no other meaning; 0: unknown. */
+/*
+ * The place of a device in its host. The numbers identify parts within one host and have no other meaning.
+ * 0: unknown.
+ */
 struct fab_locality {
     uint16_t card;    /* PCI card: the functions of one device */
     uint16_t sw;      /* PCI switch */
@@ -26,8 +29,9 @@ struct fab_detail {
 #define FAB_DETAIL_OUTRANKED 16u /* a GUID or MAC that its device does not go by: another host claims it */
 
 /*
- * Sources that saw a port. For a port without a cable that is not up the sweep only reports that it exists,
- * so it counts as its host's once that reports it. The switches made for Ethernet planes count as the nodes'.
+ * Sources that saw a port. If a port has no cable and is not up, the sweep only reports that it exists. Such
+ * a port counts as seen by its host only, once the host reports it. The switches made for Ethernet planes
+ * count as seen by the nodes.
  */
 #define FAB_SEEN_SUBNET  1u
 #define FAB_SEEN_NODE    2u
@@ -38,8 +42,10 @@ struct fab_details {
     uint32_t n_ports;
     uint32_t *first;          /* n_ports + 1: facts of port p are first[p] .. first[p+1]-1 */
     struct fab_detail *facts; /* of a port: by kind, the chosen one first, then text */
-    /* n_ports: places in the host, from the chosen PCI address, switch, NUMA node and package; ports of one
-     * node are on one card. All zero: unknown */
+    /*
+     * n_ports places in the host, from the chosen PCI address, switch, NUMA node and package. Ports of one
+     * node are on one card. All zero: unknown
+     */
     struct fab_locality *places;
     uint8_t *seen; /* n_ports: FAB_SEEN_* */
     char *pool;    /* each text once */

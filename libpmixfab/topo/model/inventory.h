@@ -2,8 +2,8 @@
  * inventory.h - everything observed of a fabric at one time, in one canonical order.
  *
  * Add nodes and ports, link ports, then finish once. A finished inventory is sorted (nodes by GUID, ports by
- * node and number), consistent (checked), and comparable: two sweeps of the same fabric give equal
- * inventories with any probe.
+ * node and number) and checked for consistency. Two sweeps of the same fabric give equal inventories with any
+ * probe.
  */
 #ifndef FAB_TOPO_MODEL_INVENTORY_H
 #define FAB_TOPO_MODEL_INVENTORY_H
@@ -51,25 +51,25 @@ int fab_inventory_link(struct fab_inventory *inv, uint32_t a, uint32_t b);
 
 /*
  * Sort, check, and count n_dangling (ports without a cable that are INIT, ARMED or ACTIVE). Nodes without a
- * subnet get one with the default prefix. It may be called again. Rejected, with the place (and line, if
- * known) and the reason:
- * - PMIXFAB_ERR_CONFLICT: two nodes with one GUID, two ports of a node with one number, two HCA ports with
- *   one port GUID, a port cabled to itself or to its own node, peers that do not refer to each other;
- * - PMIXFAB_ERR_RANGE: port 0, 255 or beyond the node's ports, a zero node GUID, a number of ports other than
- *   1 to 254, an unknown kind, width, speed or state (width 0, speed and state UNKNOWN are valid: unknown),
- *   too many subnets;
- * - PMIXFAB_ERR_CORRUPT: invalid indices, a port of no subnet, a sibling that is no port;
+ * subnet get one with the default prefix. The function may be called again. Errors contain the place (and
+ * line, if known) and the reason:
+ * - PMIXFAB_ERR_CONFLICT: two nodes have one GUID, two ports of a node have one number, or two HCA ports have
+ *   one port GUID. Or a port is cabled to itself or to its own node, or peers do not refer to each other.
+ * - PMIXFAB_ERR_RANGE: a port number is 0, 255 or beyond the node's ports, a node GUID is zero, or a number
+ *   of ports is not 1 to 254. Or a kind, width, speed or state is invalid, or there are too many subnets.
+ *   Width 0, speed UNKNOWN and state UNKNOWN are valid.
+ * - PMIXFAB_ERR_CORRUPT: an index is invalid, a port has no subnet, or a sibling is not a port.
  * - PMIXFAB_ERR_NOMEM.
  */
 int fab_inventory_finish(struct fab_inventory *inv, struct fab_err *err);
 
 /*
- * Merge `from` (finished) into `into`, which is unfinished afterwards. Nodes with one GUID become one, with
- * the ports of both: values of `into` stay, `from` fills in unknown ones; for a port that only one has
- * cabled, the cabled view is used (an HCA's other port is known to exist only, in the subnet that it is not
- * on). PMIXFAB_ERR_CONFLICT for contradictions: one node of two kinds or numbers of ports, one port with two
- * GUIDs or two cables. Subnets are appended, except those in both (a common cable, the same prefix). After an
- * error `into` can only be destroyed.
+ * Merge `from` (finished) into `into`, which is unfinished afterwards. Nodes with one GUID become one node
+ * with the ports of both. Values of `into` stay, and `from` fills in unknown values. If only one inventory
+ * has a port cabled, its data of the port are used. The other inventory is of a subnet to which the port does
+ * not belong, and only shows that the port exists. Subnets are appended, except those in both (a common
+ * cable, the same prefix). PMIXFAB_ERR_CONFLICT: a node has two kinds or two numbers of ports, or a port has
+ * two GUIDs or two cables. After an error `into` can only be destroyed.
  */
 int fab_inventory_merge(struct fab_inventory *into, const struct fab_inventory *from, struct fab_err *err);
 
@@ -87,7 +87,7 @@ static inline bool fab_port_dangles(const struct fab_inventory *inv, const struc
             (port->state == FAB_PORT_UNKNOWN && inv->nodes[port->node].kind == FAB_SWITCH));
 }
 
-/* Return the port at the other end of this port's cable, or of its sibling's; FAB_NONE: none. */
+/* Return the port at the other end of this port's cable, or of its sibling's cable; FAB_NONE: none. */
 static inline uint32_t fab_port_far(const struct fab_inventory *inv, const struct fab_port *port)
 {
     return port->peer == FAB_NONE && port->sibling != 0 ? inv->ports[port->sibling - 1].peer : port->peer;

@@ -111,8 +111,10 @@ struct fab_port {
     uint64_t guid; /* HCA and router: port GUID. Switch: 0 */
     uint32_t node;
     uint32_t peer; /* the port at the other end, FAB_NONE: none */
-    /* in a joined inventory, for a function of a card without a cable: the swept port of that card whose
-     * cable it uses, + 1; 0: none. No probe sets it */
+    /*
+     * only in a joined inventory: a function of a card without a cable has here the swept port of that card
+     * whose cable it uses, + 1; 0: none. No probe sets it
+     */
     uint32_t sibling;
     uint32_t line; /* as in fab_node */
     uint16_t lid;  /* HCA and router; switch ports: 0 */
@@ -122,7 +124,9 @@ struct fab_port {
     uint8_t width;  /* lanes */
     uint8_t speed;  /* enum fab_speed */
     uint8_t subnet; /* index of its subnet */
-    /* HCA that is seen: its cable is not, its place is kept (topo/model/retain.h): no probe sets it */
+    /*
+     * the HCA is seen, but this cable is not, and its place is kept (topo/model/retain.h). No probe sets it
+     */
     uint8_t missing;
 };
 
@@ -131,8 +135,9 @@ struct fab_port {
 struct fab_subnet {
     uint64_t prefix; /* GID prefix; 0xfe80000000000000 unless configured by the subnet manager */
     /*
-     * For a file with several topologies of the same hosts: the name of this one, in the form of a plane's
-     * name, else empty; and whether it is the default. Not stored; fab_inventory_equal() does not compare it.
+     * A file can have several topologies of the same hosts. Then this is the name of the topology, in the
+     * form of a plane's name, and whether it is the default. Otherwise the name is empty. Neither is stored
+     * or compared by fab_inventory_equal().
      */
     char view[FAB_VIEW_NAME];
     bool is_default;

@@ -14,18 +14,19 @@
 struct fab_names;
 
 /*
- * pattern NULL: the default. The pattern's first group is the host and its last group the device (a pattern
- * with one group names the host only). PMIXFAB_ERR_SYNTAX: the pattern does not compile, or has no group or
- * more than 9. With the default pattern a bare factory name, MT and four or more digits, is not a host name;
- * any other single word is ("localhost" too). With an operator's own pattern every match is a host name.
+ * pattern NULL: the default. The first group of the pattern is the host and its last group the device. A
+ * pattern with one group names the host only. PMIXFAB_ERR_SYNTAX: the pattern does not compile, or has no
+ * group or more than 9 groups. With the default pattern, a bare factory name (MT and four or more digits) is
+ * not a host name. Any other single word is a host name, "localhost" too. With an operator's own pattern
+ * every match is a host name.
  */
 int fab_names_new(const char *pattern, struct fab_names **out, struct fab_err *err);
 void fab_names_free(struct fab_names *names);
 
 /*
- * Set the pattern for names of switches that no map names: its groups, joined; the description if it does not
- * match. NULL: the default, which makes NAME of "MF0;NAME:MODEL/U1", and NAME/L04/U1 of
- * "MF0;NAME:MODEL/L04/U1", a chip of a director.
+ * Set the pattern for names of switches that no map names. The name is made of the groups of the pattern,
+ * joined. If the pattern does not match, the name is the description. NULL: the default pattern. It makes
+ * NAME of "MF0;NAME:MODEL/U1". For a chip of a director, "MF0;NAME:MODEL/L04/U1", it makes NAME/L04/U1.
  */
 int fab_names_switches(struct fab_names *names, const char *pattern, struct fab_err *err);
 
@@ -46,10 +47,11 @@ void fab_names_map_check(const char *file, const char *text, size_t len,
 /*
  * Set host and name of every node: by the map (node GUID) first, then by the pattern (description). An HCA
  * that neither names gets its GUID (0x%016x) as host and unnamed = 1. HCAs of one host without a device name
- * become HCA-1, HCA-2, ... by GUID, skipping used names. Switches: map, or pattern, or GUID. Others: map, or
- * description, or GUID. Control characters and bytes that are not UTF-8 become '?' in names (never in desc);
- * so do , ; and : in host names, because PMIX_FABRIC_GROUPS uses them as separators. A device belongs to a
- * host by the host's name only; two devices of one host may have one name and are distinguished by GUID.
+ * become HCA-1, HCA-2, ... by GUID, skipping used names. The name of a switch is from the map, else from the
+ * pattern, else it is the GUID. The name of another node is from the map, else it is the description, else
+ * the GUID. Control characters and bytes that are not UTF-8 become '?' in names (never in desc). In host
+ * names , ; and : also become '?', because PMIX_FABRIC_GROUPS uses them as separators. A device belongs to a
+ * host by the host's name only. Two devices of one host may have one name and are distinguished by GUID.
  * Earlier names are replaced. PMIXFAB_ERR_NOMEM.
  */
 int fab_names_apply(const struct fab_names *names, struct fab_inventory *inv, struct fab_err *err);

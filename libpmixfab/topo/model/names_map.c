@@ -1,6 +1,6 @@
 /*
- * names_map.c - split a node description or a mapped name, by the default patterns or an operator's own; read
- * a node-name-map: a GUID, white space, a name in double quotes; # comments.
+ * names_map.c - split a node description or a mapped name, by the default patterns or an operator's own. Read
+ * a node-name-map. Its lines have a GUID, white space and a name in double quotes, and # begins a comment.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -206,9 +206,10 @@ void fab_names_free(struct fab_names *names)
 /*
  * Mapped names of several words: "node7 mlx5_0", "node7 MT4119 ConnectX5", "login 1".
  *
- * A name that the pattern matches is a host and a device. Of other names the host is the first word, as for
- * other readers of these maps. It is the whole name if the first word alone cannot be a host: it has no digit
- * and a number follows ("login 1"), or another name of the map begins with it and continues differently.
+ * A name that the pattern matches is a host and a device. In other names the host is the first word, as for
+ * other readers of these maps. If the first word alone cannot be a host, the host is the whole name. This is
+ * so if the first word has no digit and a number follows ("login 1"), or if another name of the map begins
+ * with this word and continues differently.
  */
 #define BLANKS " \t"
 

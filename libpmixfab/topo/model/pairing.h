@@ -4,7 +4,10 @@
 
 #include "topo/model/inventory.h"
 
-/* For each node of before the same node of after, or its replacement; and the reverse; FAB_NONE. */
+/*
+ * Each node of before has here the same node of after, or its replacement, and each node of after the
+ * reverse. FAB_NONE: none.
+ */
 struct pairing {
     const struct fab_inventory *before, *after;
     uint32_t *to_after, *to_before;
@@ -21,8 +24,8 @@ uint32_t pairing_port_before(const struct pairing *pairs, uint32_t port);
 uint32_t pairing_vote_after(const struct pairing *pairs, uint32_t node);
 
 /*
- * Pair the switches without a pair: two switches of which each has the votes of the ports around the other,
- * as far as the nodes of these ports are paired. Each new pair adds information about its neighbours.
+ * Pair the switches without a pair. Two switches become a pair if each has the votes of the ports around the
+ * other. Only ports of paired nodes vote. So each new pair adds information about its neighbours.
  */
 void pairing_switches(const struct pairing *pairs);
 

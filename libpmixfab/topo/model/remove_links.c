@@ -168,7 +168,7 @@ static int mark_cut_off(const struct fab_inventory *inv, uint8_t *loses, uint8_t
     return PMIXFAB_OK;
 }
 
-/* far: also remove nodes that no sweep would reach then; else the missing nodes. */
+/* far: also remove nodes that no sweep would reach then. Otherwise remove the missing nodes. */
 static int inventory_cut_out(const struct fab_inventory *inv, fab_cut_fn cut, void *cbdata, bool far,
                              struct fab_inventory *out, struct fab_err *err)
 {

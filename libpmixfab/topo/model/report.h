@@ -1,10 +1,10 @@
 /*
- * report.h - the report of a host about its own devices: facts, each with its source.
+ * report.h - the report of a host about its own devices. It contains facts, each with its source.
  *
- * A report is a list of items. An item is one thing as one source sees it: a port of an RDMA device from
- * libibverbs, a network interface from hwloc, a transport of UCX. Items are independent; join.h puts those of
- * one device together. Every fact is a short text in the one canonical form of its kind, so that facts of
- * different sources can be compared.
+ * A report is a list of items. An item has the data of one source about one thing. Examples are a port of an
+ * RDMA device from libibverbs, a network interface from hwloc, or a transport of UCX. Items are independent;
+ * join.h puts those of one device together. Every fact is a short text in the one canonical form of its kind,
+ * so that facts of different sources can be compared.
  *
  * Add items and facts, then finish once: the report is then checked, in canonical order, and comparable.
  */
@@ -145,10 +145,10 @@ int fab_report_printf(struct fab_report *report, uint32_t item, enum fab_fact ki
     __attribute__((format(printf, 4, 5)));
 
 /*
- * Sort and check. Equal facts of an item become one (measured, if one of them is); items without facts and
- * repeated items are removed. Rejected, with the place and the reason: a text in a wrong form, two facts of a
- * kind that is not "many", more than the limits, no host name (PMIXFAB_ERR_SYNTAX, _CONFLICT, _RANGE); the
- * report is then unchanged. It may be called again.
+ * Sort and check. Equal facts of an item become one fact, which is measured if one of them is measured. Items
+ * without facts and repeated items are removed. The function may be called again. On error the report is
+ * unchanged, and err has the place and the reason. PMIXFAB_ERR_SYNTAX, _CONFLICT, _RANGE: a text has a wrong
+ * form, an item has two facts of a kind that is not "many", a limit is exceeded, or there is no host name.
  */
 int fab_report_finish(struct fab_report *report, struct fab_err *err);
 
@@ -167,8 +167,8 @@ const char *fab_report_text(const struct fab_report *report, uint32_t item, enum
 bool fab_report_equal(const struct fab_report *a, const struct fab_report *b);
 
 /*
- * Return the XXH3-64 of the encoded form; equal reports have equal digests, on every machine. 0: unfinished,
- * or no memory; never the digest of a report.
+ * Return the XXH3-64 of the encoded form. Equal reports have equal digests on every machine. 0: the report is
+ * unfinished, or there is no memory. No report has the digest 0.
  */
 uint64_t fab_report_digest(const struct fab_report *report);
 
@@ -182,10 +182,11 @@ int fab_report_encode(const struct fab_report *report, void **bytes,
 int fab_report_decode(const void *bytes, size_t size, struct fab_report *report, struct fab_err *err);
 
 /*
- * Encode the difference between two reports of a host, both finished, as removed and added items; and apply
- * it. Applying it to another report than `before` is PMIXFAB_ERR_CONFLICT (it contains both digests); other
- * errors are those of fab_report_decode(). *after is initialised here. PMIXFAB_ERR_INVAL: not finished, or of
- * two hosts. PMIXFAB_ERR_RANGE: more than FAB_REPORT_MAX_SIZE bytes; the whole is shorter.
+ * Encode the difference between two reports of a host, both finished, as removed and added items. The second
+ * function applies the difference, which contains both digests. *after is initialised here.
+ * PMIXFAB_ERR_CONFLICT: the difference is applied to another report than `before`. Other errors are those of
+ * fab_report_decode(). PMIXFAB_ERR_INVAL: a report is not finished, or the reports are of two hosts.
+ * PMIXFAB_ERR_RANGE: the difference has more than FAB_REPORT_MAX_SIZE bytes, so the whole report is shorter.
  */
 int fab_report_delta(const struct fab_report *before, const struct fab_report *after, void **bytes,
                      size_t *size);

@@ -1,9 +1,9 @@
 /*
  * report_devices.c - put the items of one report together to devices, by their names.
  *
- * An item with an RDMA device's name has that name and its port as label. An item without one takes the label
- * of an item with the same port GUID, interface or PCI address; only without such an item its label is made
- * of these. (The join with the fabric is separate: join.h.)
+ * An item with an RDMA device's name has that name and its port as label. An item without such a name takes
+ * the label of an item with the same port GUID, interface or PCI address. If there is no such item, the label
+ * is made of these values. (The join with the fabric is separate: join.h.)
  */
 #include "topo/model/report_devices.h"
 

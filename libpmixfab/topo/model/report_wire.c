@@ -2,9 +2,9 @@
  * report_wire.c - encode a whole report, a change, and a delivery of a host's report.
  *
  * After the head (frame.h):
- * - a report: length of the host's name u8 and the name; number of items u32; items. An item: source u8,
- *   number of facts u8; facts. A fact: kind u8, estimate u8, length u8, text. All in canonical order, so that
- *   equal reports have equal bytes.
+ * - a report: length of the host's name u8 and the name; number of items u32; items. An item has source u8,
+ *   number of facts u8, and facts. A fact has kind u8, estimate u8, length u8, and text. All are in canonical
+ *   order, so that equal reports have equal bytes.
  * - a change: digests of the old and the new report, u64 each; number of removed items u32, their indices in
  *   the old one, ascending, u16 each; number of added items u32, and these. An item with a changed fact is
  *   removed and added.

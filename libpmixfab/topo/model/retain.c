@@ -44,8 +44,8 @@ static void match_nodes(struct retaining *k)
 }
 
 /*
- * now: the node with the same GUID in swept, or NULL. Another kind of node there is not an HCA that lacks a
- * port.
+ * now: the node with the same GUID in swept, or NULL. If it is another kind of node, it is not an HCA that
+ * lacks a port.
  */
 static bool is_same_hca(const struct fab_node *node, const struct fab_node *now)
 {

@@ -1,9 +1,9 @@
 /*
  * compile.c - write one computed plane as a snapshot.
  *
- * A new text would shift the texts after it, and change every fact that points at one of them: a small change
- * would change most of the snapshot's bytes. So strings keep their places from the last snapshot. A place is
- * guessed, and the string there is compared.
+ * A new text would shift the texts after it, and change every fact that points at one of them. Then a small
+ * change of the fabric would change most of the snapshot's bytes. So strings keep their places from the last
+ * snapshot. The code guesses a place and compares the string there.
  */
 #include "topo/plane/compile.h"
 

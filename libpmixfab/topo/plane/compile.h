@@ -22,10 +22,11 @@ struct fab_snapshot_meta {
 };
 
 /*
- * Build into new memory; free *bytes with free(). Except for the places of strings the result does not depend
- * on `before`. Strings of `before` keep their places, so that a small change changes few bytes, and an
- * unchanged plane has the same bytes. details: the facts of the inventory's ports; NULL: only the subnet is
- * known. PMIXFAB_ERR_INVAL: another null argument, an invalid name, or parts that do not belong together.
+ * Build into new memory; free *bytes with free(). The result does not depend on `before`, except for the
+ * places of strings. Strings of `before` keep their places, so that a small change changes few bytes, and an
+ * unchanged plane has the same bytes. details: the facts of the inventory's ports. With NULL, only data of
+ * the subnet are known. PMIXFAB_ERR_INVAL: another argument is NULL, a name is invalid, or the parts do not
+ * belong together.
  */
 int fab_snapshot_build(const struct fab_plane *plane, const struct fab_costs *costs,
                        const struct fab_geometry *geometry, const struct fab_groups *groups,

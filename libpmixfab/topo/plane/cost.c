@@ -2,9 +2,9 @@
  * cost.c - compute the compact form of a plane's costs: a row for each edge switch, and the shortest paths
  * between them.
  *
- * With the cheapest links only, which in most fabrics are all links: breadth-first search from up to 512 edge
- * switches at once. Bit s of a switch's vector means that source s has reached it. A level is one pass over
- * the switches; each of them gathers its neighbours' vectors.
+ * The first step uses the cheapest links only. In most fabrics these are all links. The step is a
+ * breadth-first search from up to 512 edge switches at once. Bit s of a switch's vector means that source s
+ * has reached it. A level is one pass over the switches; each of them gathers its neighbours' vectors.
  *
  * If links have different costs, each switch holds its distances to a block of sources, one vector lane for
  * each source. The distances start as those of the cheapest links alone, which are nearly right if few links
@@ -64,8 +64,8 @@ static size_t bfs_space_size(const struct search *search)
 
 /*
  * Set row[s] = value for each set bit s. Each place is written once and starts as all ones, so an AND is
- * enough. Only the last block of a row may end inside a vector; that is written lane by lane, because the
- * following values belong to another block.
+ * enough. Only the last block of a row may end inside a vector. This vector is written lane by lane, because
+ * the following values belong to another block.
  */
 static FAB_ALWAYS_INLINE void bfs_mark(uint16_t *row, uint32_t width, const uint64_t *words, uint16_t value)
 {
@@ -306,8 +306,8 @@ static void *alloc_vectors(size_t size)
 }
 
 /*
- * Give every device its row in dist: first the switches with devices, in the order in which the devices name
- * them (so that adjacent devices use adjacent rows), then one row for each device without a switch.
+ * Number the rows of dist. The switches with devices come first, in the order in which the devices name them,
+ * so that adjacent devices use adjacent rows. Each device without a switch gets one row after them.
  */
 static uint32_t number_edges(const struct fab_plane *plane, struct fab_costs *costs, uint32_t *edge_of,
                              uint32_t *sources, uint32_t *n_edges)
@@ -334,8 +334,9 @@ static uint32_t number_edges(const struct fab_plane *plane, struct fab_costs *co
 }
 
 /*
- * Give devices without a switch their rows: each has its own, and the cost of the cable between two is in
- * dist itself, so that it counts once. These rows start at n_searched; no other device reaches them.
+ * Assign rows to devices without a switch. Each device has its own row. The cost of the cable between two
+ * such devices is in dist itself, so that it counts once. These rows start at n_searched, and no other device
+ * reaches them.
  */
 static void add_private_edges(const struct fab_plane *plane, struct fab_costs *costs, uint32_t n_searched)
 {

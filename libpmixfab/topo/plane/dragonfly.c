@@ -209,8 +209,9 @@ static bool groups_full(const struct hunt *hunt, uint64_t *n_global)
 }
 
 /*
- * Check that global cables are spread evenly over all pairs of groups, except one in 16, and join at most a
- * quarter of all pairs of routers, so that the groups are distinct. Return 1, 0 or a negative code.
+ * Check two conditions, so that the groups are distinct. Global cables are spread evenly over all pairs of
+ * groups, except one in 16. They join at most a quarter of all pairs of routers. Return 1, 0 or a negative
+ * code.
  */
 static int pairs_even(const struct hunt *hunt, uint64_t n_global)
 {

@@ -229,7 +229,7 @@ static void bundle_number_remaining(struct bundle *bundles, uint32_t n, bool cha
     }
 }
 
-/* Compare: switches with a former rank first, by rank; new ones keep their order. */
+/* Compare two switches. Switches with a former rank come first, by rank. New switches keep their order. */
 static int by_rank(const void *x, const void *y)
 {
     const struct item *a = x, *b = y;
@@ -260,9 +260,9 @@ static void number_items(struct item *items, uint32_t n, uint32_t number)
 }
 
 /*
- * Make numbers stable. group and rank, per switch: a pod or chassis and a place in it, as computed without
- * history; replaced by the stable numbers. was: former group and place, `stride` numbers for each switch.
- * chassis: 0 is none and stays 0.
+ * Make numbers stable. group and rank have for each switch a pod or chassis and a place in it, as computed
+ * without history. The stable numbers replace them. was: former group and place, `stride` numbers for each
+ * switch. chassis: 0 means no chassis and stays 0.
  */
 static int stable_number(const struct fab_plane *plane, const uint8_t *ranked, const uint32_t *was,
                          unsigned stride, bool chassis, uint32_t *group, uint32_t *rank)
@@ -489,8 +489,8 @@ static int geometry_fill(const struct fab_plane *plane, struct fab_layout *layou
 }
 
 /*
- * Find units, with their former numbers and those of their rails. rank, room: room for one number for each
- * switch.
+ * Find units, with their former numbers and the former numbers of their rails. rank and room have space for
+ * one number for each switch.
  */
 static int geometry_find_units(const struct fab_plane *plane, const struct fab_stable *past, uint32_t *rank,
                                uint32_t *room, struct fab_units *units)

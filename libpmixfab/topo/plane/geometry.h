@@ -1,8 +1,8 @@
 /*
  * geometry.h - the kind of network of a plane, and the position of each device in it.
  *
- * docs/design/geometry.md has the rules: the definition of each kind, the numbering of its devices without
- * history, and the numbers that stay. If a cable of a plane does not fit, no kind is claimed.
+ * docs/design/geometry.md defines each kind and the numbering of its devices without history. It also lists
+ * the numbers that stay. If a cable of a plane does not fit, the plane has no kind.
  */
 #ifndef FAB_TOPO_PLANE_GEOMETRY_H
 #define FAB_TOPO_PLANE_GEOMETRY_H
@@ -34,8 +34,10 @@ struct fab_geometry {
     uint32_t physical_dims, physical_shape[PMIXFAB_MAX_DIMS];
     uint32_t *logical;  /* n_devices x dims */
     uint32_t *physical; /* n_devices x physical_dims */
-    /* per switch: number of cables to the nearest switch with devices; 0 for those switches. A few devices
-     * above the leaves of a tree do not count */
+    /*
+     * per switch: number of cables to the nearest switch with devices; 0 for a switch with devices. A few
+     * devices above the leaves of a tree do not count
+     */
     uint8_t *level;
     uint32_t *pod; /* per switch: pod or dragonfly group; FAB_NONE: a tree's core, in no pod */
     struct fab_units units;

@@ -359,8 +359,8 @@ cleanup:
 /* ---- connected parts ------------------------------------------------------------------------------- */
 
 /*
- * Return the vertex of a port. Every switch is one vertex for all of its ports, every other port is a vertex
- * of its own: switch = its node, other port = n_nodes + its port.
+ * Return the vertex of a port. Every switch is one vertex for all of its ports, and the vertex has the number
+ * of the node. Every other port is a vertex of its own, with the number n_nodes + its port.
  */
 static uint32_t vertex_of(const struct fab_inventory *inv, uint32_t port)
 {
@@ -404,7 +404,10 @@ static bool graph_is_unattached(const struct fab_inventory *inv, const struct fa
            inv->nodes[port->node].kind == FAB_HCA;
 }
 
-/* Without any cable, make one plane of each vertex: the first HCA port, or else each switch. */
+/*
+ * If there is no cable, make one plane of the first HCA port. If there is no HCA port, make a plane of each
+ * switch.
+ */
 static void cut_uncabled(struct cut *cut, uint32_t *parent)
 {
     const struct fab_inventory *inv = cut->inv;

@@ -1,14 +1,14 @@
 /*
  * graph.h - an inventory divided into planes, each with its switches, cables and devices in index order.
  *
- * A plane is one connected part: devices and switches that reach each other. HCAs, routers and aggregation
- * nodes forward nothing, so each of their ports is an end of its own; only switches connect. A port without a
- * cable is in no plane, unless it has a sibling (fab_port.sibling), or the whole inventory has no cable: then
- * the first HCA port, or else each switch, is a plane. Planes are ordered by number of devices (most first),
- * then switches, then lowest GUID.
+ * A plane is one connected part of the fabric, in which devices and switches reach each other. Only switches
+ * connect ports. HCAs, routers and aggregation nodes forward nothing, so each of their ports is an end of its
+ * own. A port without a cable is in no plane, unless it has a sibling (fab_port.sibling). If the whole
+ * inventory has no cable, the first HCA port is a plane. Without an HCA port, each switch is a plane. Planes
+ * are ordered by number of devices (most first), then switches, then lowest GUID.
  *
- * HCA ports of the subnet FAB_UNATTACHED (topo/model/model.h) without a cable reach nothing as far as is
- * known. They form one plane, the last, without connections.
+ * HCA ports without a cable in the subnet FAB_UNATTACHED (topo/model/model.h) have no known connection. They
+ * form one plane, the last, without connections.
  */
 #ifndef FAB_TOPO_PLANE_GRAPH_H
 #define FAB_TOPO_PLANE_GRAPH_H
@@ -26,7 +26,10 @@ struct fab_device {
     uint32_t host;   /* index into hosts */
     uint32_t sw;     /* index in the switches of the plane; FAB_NONE: cabled to a device, or without cable */
     uint16_t access; /* cost of its own cable; 0 without one */
-    /* the site configures that jobs use it; false for all devices of a host: jobs use all of them */
+    /*
+     * the site selected this device for jobs. If it is false for all devices of a host, jobs use all of
+     * them
+     */
     bool compute;
 };
 
@@ -71,8 +74,10 @@ struct fab_plane {
     struct fab_cable *cables;        /* by port a, where a < b */
     uint32_t n_devices, n_hosts, n_switches, n_adj, n_cables;
     uint32_t n_missing; /* of the switches */
-    /* of its cables, except those of routers, gateways and aggregation nodes; 0: no cable, or no rate
-     * known */
+    /*
+     * rate of its cables, except cables of routers, gateways and aggregation nodes; 0: no cable, or no rate
+     * known
+     */
     uint32_t fastest_mbps;
     uint32_t subnet; /* of its lowest port */
     uint64_t prefix; /* of that subnet */

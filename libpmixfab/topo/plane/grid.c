@@ -2,10 +2,10 @@
  * grid.c - recognise meshes and tori of two and three dimensions and find the coordinates.
  *
  * A grid is a product of paths and rings. In a product, two cables at one switch run along different factors
- * exactly if they are two sides of a square, and opposite sides of a square run along the same factor. This
- * sorts the cables into factors. A ring of four gives two factors of two switches each, because it is a
- * square itself; such pairs are joined again afterwards. The result is then compared with the ideal grid
- * cable by cable, so that a claim is never false.
+ * exactly if they are two sides of a square. Opposite sides of a square run along the same factor. This sorts
+ * the cables into factors. A ring of four gives two factors of two switches each, because it is a square
+ * itself; such pairs are joined again afterwards. The result is then compared with the ideal grid cable by
+ * cable, so that a claim is never false.
  */
 #include <string.h>
 
@@ -61,9 +61,9 @@ static uint32_t grid_position(const struct grid *grid, uint32_t s, const struct 
 
 /*
  * All numberings of a grid differ by the order of its dimensions, by the factors of two that form a ring of
- * four, and by how each dimension is turned and shifted. There are few orders, so all are tried; turn and
- * shift are those of most remaining switches. If a numbering that moves none of them exists, an order that
- * keeps them all is found.
+ * four, and by how each dimension is turned and shifted. There are few orders, so all are tried. Turn and
+ * shift are chosen so that most remaining switches keep their numbers. If a numbering exists that moves no
+ * remaining switch, an order that keeps them all is found.
  */
 
 /*
@@ -293,7 +293,7 @@ static bool spread_place(struct grid *grid, unsigned k)
     return reached == plane->n_switches;
 }
 
-/* Return the origin: the corner with the lowest GUID; in a torus every switch is a corner. */
+/* Return the origin, which is the corner with the lowest GUID. In a torus every switch is a corner. */
 static uint32_t find_origin(const struct fab_plane *plane)
 {
     uint32_t origin = 0;

@@ -76,8 +76,8 @@ static bool groups_host_computes(const struct fab_plane *plane, const struct fab
 }
 
 /*
- * Find the bucket of each device: that of its leaf's representative, then one for each device without a
- * switch; FAB_NONE: none.
+ * Find the bucket of each device. It is the bucket of its leaf's representative. Each device without a switch
+ * has a bucket after those. FAB_NONE: none.
  */
 static void groups_sort_devices(const struct fab_plane *plane, const uint32_t *leader, uint32_t *bucket)
 {

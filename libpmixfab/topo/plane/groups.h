@@ -21,13 +21,15 @@ struct fab_groups {
 };
 
 /*
- * Compute the groups, ordered by their first host, then second, ...; numbered from 0. A host on two edge
- * switches is in two groups. Devices without a switch: one group for each connected pair or single device; in
- * an unattached plane one for each host.
+ * Compute the groups, numbered from 0. They are ordered by their first host, then by their second, and so on.
+ * A host on two edge switches is in two groups. Each connected pair of devices without a switch, and each
+ * single one, is a group. In an unattached plane, each host is a group.
  *
- * Names are those of the leaves, "pod2" and "group2" (of a dragonfly) with the first number of the
- * coordinates, "unit3" for the unit labelled 2; for devices without a switch the name of their first host.
- * They live as long as the plane's inventory.
+ * A group has one of these names, which is valid as long as the plane's inventory:
+ * - the name of its leaf
+ * - "pod2", or "group2" in a dragonfly, with the first number of the coordinates
+ * - "unit3" for the unit labelled 2
+ * - the name of the first host, if the devices have no switch.
  */
 int fab_groups_compute(const struct fab_plane *plane, const struct fab_geometry *geometry,
                        enum fab_group_by by, struct fab_groups *out);

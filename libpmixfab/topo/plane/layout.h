@@ -20,7 +20,7 @@
 struct fab_stable {
     enum fab_kind kind;
     uint32_t dims;      /* of the logical coordinates */
-    uint32_t *logical;  /* per switch: FAB_GRID_DIMS numbers; FAB_NONE: it carried no device */
+    uint32_t *logical;  /* per switch: FAB_GRID_DIMS numbers; FAB_NONE: the switch carried no device */
     uint32_t *physical; /* per switch: chassis, and place in it; FAB_NONE as above */
     uint32_t *unit;     /* per switch: unit and rail, FAB_NONE: none; and FAB_NONE */
 };
@@ -31,8 +31,10 @@ struct fab_layout {
     uint32_t size[FAB_GRID_DIMS]; /* meshes and tori */
     uint32_t *pos;                /* meshes and tori: FAB_GRID_DIMS numbers for each switch */
     uint32_t *pod;                /* per switch; any distinct numbers below n_switches, FAB_NONE: in no pod */
-    /* per switch: 1 if it is numbered in its pod and in its chassis; 2: numbered after those, because it
-     * carries devices above the leaves of a tree */
+    /*
+     * per switch: 1 if it is numbered in its pod and in its chassis; 2 if it is numbered after such
+     * switches, because it carries devices above the leaves of a tree
+     */
     uint8_t *ranked;
     const uint8_t *level;          /* NULL: no history */
     const struct fab_stable *past; /* NULL: no history */
@@ -48,8 +50,8 @@ int fab_layout_dragonfly(const struct fab_plane *plane, struct fab_layout *layou
 int fab_layout_grid(const struct fab_plane *plane, struct fab_layout *layout);
 
 /*
- * Recognise planes that would be a tree, or a tree of three levels instead of two, without the few devices
- * above its leaves: level is then computed without them.
+ * Recognise a plane that is a tree only without the few devices above its leaves, or has three levels instead
+ * of two without them. The levels are then computed without these devices.
  */
 int fab_layout_upper(const struct fab_plane *plane, struct fab_layout *layout, uint8_t *level);
 

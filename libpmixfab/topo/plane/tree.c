@@ -174,10 +174,11 @@ int fab_layout_tree(const struct fab_plane *plane, struct fab_layout *layout)
 /* ---- devices above the leaves ---------------------------------------------------------------------- */
 
 /*
- * Management nodes or storage on a spine or on the core. Those switches are found by trying. If two switches
- * with devices are cabled to each other, one is above the other: the one with most such cables. Of the rest
- * it may be those with the fewest devices. They must carry less than the leaves do, and less than half of it
- * if every switch above the leaves has devices; otherwise the plane is not such a tree.
+ * Management nodes or storage may be attached to a spine or a core. Those switches are found by trying. If
+ * two switches with devices are cabled to each other, the switch with most such cables is above the other. Of
+ * the rest, the switches with the fewest devices may be above the leaves. They must carry fewer devices than
+ * the leaves. If every switch above the leaves has devices, they must carry less than half as many. Otherwise
+ * the plane is not such a tree.
  */
 struct upper {
     const struct fab_plane *plane;

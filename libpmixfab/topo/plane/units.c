@@ -3,8 +3,9 @@
  *
  * Two leaves belong together if more than half of the hosts of each have a device on the other, and at least
  * two hosts do. A set of leaves that belong together, directly or through others, is a unit if its hosts have
- * a device on more than half of its leaves; otherwise (hosts spread over a ring of leaves) there is no unit.
- * So neither a storage leaf with devices of hosts of all units nor a misplugged cable joins units.
+ * a device on more than half of its leaves. Otherwise (hosts spread over a ring of leaves) there is no unit.
+ * So a misplugged cable joins no units. A storage leaf with devices of hosts of all units does not join them
+ * either.
  */
 #include "topo/plane/units.h"
 
@@ -105,8 +106,8 @@ struct units_work {
 };
 
 /*
- * Return whether a host counts as evidence. One named by its GUID may be a part of any other, and one with
- * more ports than a host can have is several with one name ("localhost").
+ * Return whether a host counts as evidence. A host named by its GUID may be a part of any other host. A host
+ * with more ports than a host can have is several hosts with one name ("localhost").
  */
 static bool units_host_counts(const struct fab_plane *plane, const struct fab_host *host)
 {

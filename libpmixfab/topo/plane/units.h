@@ -1,8 +1,8 @@
 /*
  * units.h - rail-optimised fabrics: leaves that serve the same hosts, and their rails.
  *
- * If each host has a device on several leaves, those leaves form a unit (NVIDIA's scalable unit), and each of
- * them carries one rail of it. A rail is the set of leaves, one of each unit, to which the devices at the
+ * If each host has a device on several leaves, those leaves form a unit (NVIDIA's scalable unit). Each leaf
+ * carries one rail of the unit. A rail is the set of leaves, one of each unit, to which the devices at the
  * same place in their hosts are attached. docs/design/geometry.md has the rules.
  */
 #ifndef FAB_TOPO_PLANE_UNITS_H

@@ -100,7 +100,8 @@ int pmixfab_matrix(const struct pmixfab *fab, uint16_t *cells, size_t n, unsigne
 
 /*
  * Map new memory, to be unmapped with its own start and size. Large memory starts at the boundary of a huge
- * page: most of the time to fill a new matrix is page faults, and this way there are 512 times fewer.
+ * page. Page faults take most of the time to fill a new matrix, and huge pages cause 512 times fewer page
+ * faults.
  */
 static void *map_memory(size_t bytes)
 {
@@ -193,8 +194,8 @@ static bool path_improve(const struct pmixfab *fab, uint32_t start, struct path_
 }
 
 /*
- * Relax all cables until no path becomes cheaper. That takes as many rounds as the longest path has switches,
- * which is few, and needs no lists of neighbours, which would take as long to build.
+ * Relax all cables until no path becomes cheaper. This takes as many rounds as the longest path has switches,
+ * so there are few rounds. It needs no lists of neighbours, which would take as long to build.
  */
 static void path_search(const struct pmixfab *fab, uint32_t start, struct path_step *steps)
 {

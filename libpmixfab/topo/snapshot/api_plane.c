@@ -200,8 +200,8 @@ static bool group_is_of(const struct pmixfab *fab, uint32_t g, uint32_t sw)
 }
 
 /*
- * A leaf's group has the leaf's name, with the same string offset; a unit's group has the same hosts as each
- * of its leaves, and a name of its own.
+ * The group of a leaf has the leaf's name, with the same string offset. The group of a unit has the same
+ * hosts as each of its leaves, and a name of its own.
  */
 int pmixfab_group_switch(const struct pmixfab *fab, uint32_t g, uint32_t *sw)
 {

@@ -2,8 +2,8 @@
  * cost_matrix.c - expand the compact form: a row, and the whole matrix.
  *
  * Devices with the same edge and access cost have the same row, except for their own place and their host's.
- * The row of such a class is made once and then streamed to the rows of its devices. It is made of runs:
- * adjacent devices of one class, which have one value.
+ * The row of such a class is made once and then streamed to the rows of its devices. The row is made of runs.
+ * A run is a set of adjacent devices of one class, which have one value.
  */
 #include "topo/snapshot/cost_matrix.h"
 #include "topo/base/scratch.h"

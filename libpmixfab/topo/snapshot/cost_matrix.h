@@ -1,7 +1,7 @@
 /*
  * cost_matrix.h - expand the costs of a view to rows and to the whole matrix, with all available threads and
- * the widest vectors; and these threads and vectors, for the search. threads 0: as many as processors the
- * process may run on.
+ * the widest vectors. The search (plane/cost.c) uses these threads and vectors, too. threads 0: as many as
+ * processors the process may run on.
  */
 #ifndef FAB_TOPO_SNAPSHOT_COST_MATRIX_H
 #define FAB_TOPO_SNAPSHOT_COST_MATRIX_H
@@ -15,9 +15,9 @@ void fab_cost_row(const struct fab_cost_view *v, uint32_t a, uint16_t *row);
 int fab_cost_matrix(const struct fab_cost_view *v, uint16_t *cells, unsigned threads);
 
 /*
- * Turn the matrix of `was`, in cells, into that of `now` in place: equal cells are mostly not written; if
- * many differ, all are written anew. PMIXFAB_ERR_INVAL unless both have as many devices. *written (NULL: not
- * wanted) becomes the approximate number of written cells. On error the cells are unchanged.
+ * Turn the matrix of `was`, in cells, into the matrix of `now` in place. Equal cells are mostly not written.
+ * If many cells differ, all are written again. PMIXFAB_ERR_INVAL: the numbers of devices differ. *written
+ * (NULL: not wanted) becomes the approximate number of written cells. On error the cells are unchanged.
  */
 int fab_cost_matrix_update(const struct fab_cost_view *was, const struct fab_cost_view *now, uint16_t *cells,
                            unsigned threads, uint64_t *written);

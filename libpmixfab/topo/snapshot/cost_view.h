@@ -1,9 +1,13 @@
 /*
  * cost_view.h - costs between devices, stored as costs between the switches that carry them.
  *
- * cost(i,j) is 0 for i == j; for two devices of one host the cost within the host; else access(i) +
- * dist(sw(i), sw(j)) + access(j), saturating at 65534, and 65535 without a path. `dist` is E x E for the E
- * edge switches (those with devices); shortest paths use all switches.
+ * cost(i,j) is one of these:
+ * - 0 for i == j
+ * - the cost within the host, for two devices of one host
+ * - 65535 without a path
+ * - else access(i) + dist(sw(i), sw(j)) + access(j), saturating at 65534.
+ *
+ * `dist` is E x E for the E edge switches (the switches with devices). Shortest paths use all switches.
  */
 #ifndef FAB_TOPO_SNAPSHOT_COST_VIEW_H
 #define FAB_TOPO_SNAPSHOT_COST_VIEW_H
@@ -30,10 +34,11 @@
  */
 struct fab_cost_view {
     uint32_t n_devices, n_edges;
-    const uint32_t *edge;              /* per device: row in dist */
-    const uint16_t *access;            /* per device */
-    const uint32_t *host;              /* per device; devices of one host are neighbours */
-    const uint16_t *dist;              /* n_edges x n_edges, symmetric; diagonal: 0, or all are unattached */
+    const uint32_t *edge;   /* per device: row in dist */
+    const uint16_t *access; /* per device */
+    const uint32_t *host;   /* per device; devices of one host are neighbours */
+    const uint16_t
+        *dist; /* n_edges x n_edges, symmetric; the diagonal is 0, unless all devices are unattached */
     const struct fab_locality *places; /* per device; NULL: unknown */
 };
 

@@ -1,12 +1,16 @@
 /*
  * excerpt.h - the part of a plane that describes some of its hosts at a launch. Its size grows with these
- * hosts and not with the plane. The room excerpt writes it, and reads it into a handle that answers as the
- * plane's own.
+ * hosts and not with the plane. The room excerpt writes such a part, and reads it into a handle that gives
+ * the same answers as the plane's own handle.
  *
- * Such a handle has: pmixfab_plane() except the counts, the hosts, their devices with both coordinates and a
- * fact of each kind, the ids of their switches, and of each group those hosts. Hosts, devices and groups have
- * numbers of their own there; fab_reader_number() returns those of the plane. It has no costs and finds
- * nothing by GUID.
+ * Such a handle has these data:
+ * - pmixfab_plane() except the counts
+ * - the hosts, and their devices with both coordinates and a fact of each kind
+ * - the ids of the switches of these devices
+ * - each group, with these hosts only.
+ *
+ * Hosts, devices and groups have other numbers in the handle than in the plane. fab_reader_number() returns
+ * the numbers of the plane. The handle has no costs and finds nothing by GUID.
  */
 #ifndef FAB_TOPO_SNAPSHOT_EXCERPT_H
 #define FAB_TOPO_SNAPSHOT_EXCERPT_H

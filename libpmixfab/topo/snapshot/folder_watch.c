@@ -9,8 +9,11 @@
 #include "pmixfab.h"
 
 /*
- * Events in the folder: a publisher renames files into it; a file copied by hand is written; the file `stale`
- * and the control socket come and go. The socket's new mode, set after listen(), shows that it is ready.
+ * These events occur in the folder:
+ * - A publisher renames files into it.
+ * - A user copies a file by hand, which is a write.
+ * - The file `stale` and the control socket come and go.
+ * - The mode of the socket changes after listen(), which shows that it is ready.
  */
 #define IN_FOLDER                                                                                            \
     (IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE | IN_CREATE | IN_ATTRIB | IN_ONLYDIR)

@@ -3,9 +3,9 @@
  *
  *   head | meta | section table | section 0 | section 1 | ... | strings
  *
- * Little-endian. Each section starts at a multiple of 64 bytes; gaps are zero; there is one possible order
- * and no other gap. Two hashes cover every bit: `content` all bytes after the head, `checksum` the head. So a
- * new generation with equal content rewrites the head only.
+ * All numbers are little-endian. Each section starts at a multiple of 64 bytes. Gaps are zero. There is one
+ * possible order and no other gap. Two hashes cover every bit: `content` covers all bytes after the head,
+ * `checksum` covers the head. So a new generation with equal content rewrites the head only.
  *
  * Only the places of strings depend on the former snapshot (compile.c), and unused strings may be among them.
  * Two snapshots built from the same data, and from the same former snapshot or one from the other, have equal
@@ -13,10 +13,10 @@
  *
  * Any change of a struct here requires a new SNAP_VERSION.
  *
- * Version 1 has no places and no facts: its table has SNAP_SECTIONS_1 entries, and the byte of `seen` in a
- * device is 0, which means that only the subnet is known. Its section numbers are the same. Versions 1 and 2
- * do not mark missing switches: that place has the high bytes of n_ports, which are 0. Versions 1 to 3 have
- * no names of groups, no units, no rails, and no kinds of other ends.
+ * Version 1 has no places and no facts. Its table has SNAP_SECTIONS_1 entries with the same section numbers.
+ * The byte of `seen` in a device is 0, which means that only data of the subnet are known. Versions 1 and 2
+ * do not mark missing switches. The place of the mark has the high bytes of n_ports, which are 0. Versions 1
+ * to 3 have no names of groups, no units, no rails, and no kinds of other ends.
  */
 #ifndef FAB_TOPO_SNAPSHOT_FORMAT_H
 #define FAB_TOPO_SNAPSHOT_FORMAT_H

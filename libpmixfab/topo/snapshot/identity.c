@@ -85,8 +85,8 @@ static uint64_t identity_mac(const char *what)
 }
 
 /*
- * Return the port GUID of "ipv6://80:00:10:86:fe:80:...", the address of an interface of IP over InfiniBand:
- * it is the last half of the GID. 0: another text.
+ * Return the port GUID of "ipv6://80:00:10:86:fe:80:...", the address of an interface of IP over InfiniBand.
+ * The port GUID is the last half of the GID. 0: another text.
  */
 static uint64_t identity_ipoib_port(const char *what)
 {
@@ -122,8 +122,8 @@ static uint64_t identity_fact_number(const struct pmixfab *fab, const struct sna
 }
 
 /*
- * Return the identity of a device: its node GUID, 0 if it has none, with its system image GUID; and its MAC,
- * or the value in its place.
+ * Return the identity of a device. It is the node GUID with the system image GUID, and the MAC or the value
+ * in its place. A device without a node GUID has 0.
  */
 static void identity_own(const struct pmixfab *fab, uint32_t index, uint64_t *node, uint64_t *system,
                          uint64_t *mac)

@@ -2,10 +2,10 @@
  * pending.h - the file `pending` of a run directory. It exists while a publisher puts a generation in place,
  * from before the first snapshot is renamed until after the last.
  *
- * Text, written as a whole by a rename:
+ * The file is text. A rename puts it in place as a whole:
  *     generation 17
- *     plane 0 ib0
- *     plane 1 ib1
+ *     plane 1 ib0
+ *     plane 2 ib1
  */
 #ifndef FAB_TOPO_SNAPSHOT_PENDING_H
 #define FAB_TOPO_SNAPSHOT_PENDING_H
@@ -32,7 +32,7 @@ struct fab_pending {
 /* Return the file's text, to be freed with free(); NULL without memory. */
 char *fab_pending_text(const struct fab_pending *pending);
 
-/* Read an open file. PMIXFAB_ERR_CORRUPT: not such a file; _NOMEM, _IO. On error *out is empty. */
+/* Read an open file. PMIXFAB_ERR_CORRUPT: it is not a `pending` file; _NOMEM, _IO. On error *out is empty. */
 int fab_pending_read(int fd, struct fab_pending *out);
 
 void fab_pending_clear(struct fab_pending *pending);

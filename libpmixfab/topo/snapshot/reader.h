@@ -97,15 +97,17 @@ int fab_reader_open(const char *path, struct pmixfab **out, struct fab_err *err)
 uint32_t fab_reader_port(const struct pmixfab *fab, uint64_t guid);
 
 /*
- * Return whether a device has this id: its own, or the one that the PMIx library gives one of its interfaces,
- * "ipv4://" with a MAC, or "ipv6://" with the 20 bytes of IP over InfiniBand. Case is ignored.
+ * Return whether a device has this id. It may be the device's own id, or an id that the PMIx library uses for
+ * one of its interfaces: "ipv4://" with a MAC, or "ipv6://" with the 20 bytes of IP over InfiniBand. Case is
+ * ignored.
  */
 bool fab_reader_has_id(const struct pmixfab *fab, uint32_t index, const char *id);
 
 /*
- * Return an identity of a device that only its facts contain; 0: none. FAB_FACT_MAC: its interface's.
- * _SYSTEM_GUID: if it does not go by its node GUID, and no other host's device has the same id: together with
- * the node GUID that it reports in *node, else *node is 0.
+ * Return an identity of a device that only its facts contain; 0: none. For FAB_FACT_MAC, return the MAC of
+ * its interface. The _SYSTEM_GUID of a device is returned if two conditions hold: the device is not known by
+ * its node GUID, and no other host's device has the same id. Then *node becomes the reported node GUID.
+ * Otherwise *node is 0.
  */
 uint64_t fab_reader_said(const struct pmixfab *fab, uint32_t index, enum fab_fact kind, uint64_t *node);
 /*

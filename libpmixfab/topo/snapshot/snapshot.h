@@ -2,16 +2,17 @@
  * snapshot.h - one computed plane as a flat run of bytes that can be mapped and used directly. The room
  * snapshot reads, checks and stamps such bytes; the rooms above compute them.
  *
- * Immutable, position-independent, checksummed (XXH3), little-endian; a version and a size in its head. The
- * content (everything except generation, time and checksums) has a hash of its own: snapshots with equal
- * content hashes have equal contents.
+ * A snapshot is immutable, position-independent, checksummed (XXH3) and little-endian. Its head has a version
+ * and a size. The content (everything except generation, time and checksums) has a hash of its own. Snapshots
+ * with equal content hashes have equal contents.
  *
  * A file is checked when it is mapped and trusted from then on. This is safe because published files are
- * never modified: a publisher writes a new file and renames it over the old one, whose readers keep the old
- * pages. Truncating a file or writing into it crashes its readers (SIGBUS) or gives them wrong data.
+ * never modified. A publisher writes a new file and renames it over the old file. Readers of the old file
+ * keep the old pages. Truncating a file or writing into it crashes its readers (SIGBUS) or gives them wrong
+ * data.
  *
- * A device is UP while its port is ACTIVE, DOWN in every other known state (a port that is INIT or ARMED
- * carries no traffic), UNKNOWN if the state is unknown. LIDs are not in a snapshot.
+ * A device is UP while its port is ACTIVE, and UNKNOWN if the state of the port is unknown. In every other
+ * state it is DOWN, because a port that is INIT or ARMED carries no traffic. LIDs are not in a snapshot.
  */
 #ifndef FAB_TOPO_SNAPSHOT_SNAPSHOT_H
 #define FAB_TOPO_SNAPSHOT_SNAPSHOT_H
@@ -33,7 +34,8 @@ void fab_snapshot_stamp(void *bytes, uint64_t generation, int64_t published);
 void fab_snapshot_number(void *bytes, uint32_t number);
 
 /*
- * Return the generation in the first FAB_SNAPSHOT_HEAD bytes (at a multiple of 8); 0: they are no valid head.
+ * Return the generation in the first FAB_SNAPSHOT_HEAD bytes (at a multiple of 8). Return 0 if they are not a
+ * valid head.
  */
 #define FAB_SNAPSHOT_HEAD 64
 uint64_t fab_snapshot_generation(const void *head);
