@@ -333,8 +333,8 @@ static const struct command {
      NULL},
     {"backup", "FILE", "write the database of fabricd to a file, while fabricd runs", "O", 1, 1, ctl_backup,
      NULL, NULL},
-    {"restore", "FILE", "replace the database of fabricd with a backup; fabricd restarts with it", "", 1, 1,
-     ctl_restore, NULL, NULL},
+    {"restore", "FILE", "replace the database of the running fabricd with a backup", "", 1, 1, ctl_restore,
+     NULL, NULL},
 };
 
 #define N_COMMANDS CTL_COUNT(commands)
