@@ -1,5 +1,5 @@
 /*
- * store_trim.c - keep the history within bounds, and generation numbers above all that were published.
+ * store_trim.c - limit the history, and keep new generation numbers above every published one.
  *
  * The oldest generations are removed first, a few rows per transaction. The row of the newest generation
  * stays, and so do rows that a plane references.

@@ -222,7 +222,7 @@ static unsigned reread_candidates(const struct reread_sweep *sweep, const struct
     return n;
 }
 
-/* Find some of those that are not found yet; *found becomes their number. */
+/* Find some more of the missing switches. Set *found to how many this call has found. */
 static int find_some(struct reread_sweep *sweep, uint32_t *found, struct fab_err *err)
 {
     struct smp *questions = calloc((size_t)sweep->n_rereads * CANDIDATES + 1, sizeof(*questions));

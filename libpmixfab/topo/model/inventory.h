@@ -67,9 +67,9 @@ int fab_inventory_finish(struct fab_inventory *inv, struct fab_err *err);
  * Merge `from` (finished) into `into`, which is unfinished afterwards. Nodes with one GUID become one node
  * with the ports of both. Values of `into` stay, and `from` fills in unknown values. If only one inventory
  * has a port cabled, its data of the port are used. The other inventory is of a subnet to which the port does
- * not belong, and only shows that the port exists. Subnets are appended, except those in both (a common
- * cable, the same prefix). PMIXFAB_ERR_CONFLICT: a node has two kinds or two numbers of ports, or a port has
- * two GUIDs or two cables. After an error `into` can only be destroyed.
+ * not belong, and only shows that the port exists. Subnets are appended. Two
+ * subnets are the same if they share a cable or a prefix. PMIXFAB_ERR_CONFLICT: a node has two kinds or two
+ * numbers of ports, or a port has two GUIDs or two cables. After an error `into` can only be destroyed.
  */
 int fab_inventory_merge(struct fab_inventory *into, const struct fab_inventory *from, struct fab_err *err);
 

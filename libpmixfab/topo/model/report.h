@@ -153,7 +153,7 @@ int fab_report_printf(struct fab_report *report, uint32_t item, enum fab_fact ki
 int fab_report_finish(struct fab_report *report, struct fab_err *err);
 
 /*
- * Add the items of `from` (finished; its host's name is ignored) to `into`, which is unfinished afterwards.
+ * Add the items of `from` to `into`. `from` must be finished; its host name is ignored. Finish `into` again.
  * PMIXFAB_ERR_NOMEM, _RANGE, _INVAL; `into` is then unchanged.
  */
 int fab_report_merge(struct fab_report *into, const struct fab_report *from);

@@ -24,7 +24,8 @@
 #define FAB_DEFAULT_RUNDIR "/run/fabricd"
 #define FAB_RUNDIR_STALE   "stale"
 
-/* Return the content hash of a built or opened snapshot's bytes (trusted, not checked). */
+/* Return the content hash that is stored in a built or opened snapshot. It is not checked against the bytes.
+ */
 uint64_t fab_snapshot_content(const void *bytes);
 
 /* Write generation and time into a built snapshot and renew its checksum; the content hash stays. */
