@@ -109,8 +109,13 @@ class Looked(Case):
             self.daemon.until("generation", generation=generation)
         self.assertIn("changes are noticed at sweeps only", self.daemon.log())
 
+
+class Ended(Case):
+    """With a simulator of its own, which has places for ten clients: one that is killed keeps its place."""
+    settings = {"light_sweep": 1, "flap_count": 0, "debounce": 0}
+    managed = False
+
     def test_it_ends_with_its_daemon(self):
-        """The simulator has places for ten clients, and one that is killed keeps its place."""
         for end in (self.daemon.kill9, self.daemon.stop, self.daemon.stop):
             self.daemon.until("light-sweep", after=0)
             (pid,) = self.daemon.children("--monitor-child")
@@ -120,7 +125,7 @@ class Looked(Case):
             end()
             self.assertTrue(child.ended())
             self.daemon.start()
-        for _ in range(6):
+        for _ in range(4):
             self.daemon.stop()
             self.daemon.start(wait=False)  # it is stopped while it sweeps
             self.daemon.wait_up()
