@@ -1,4 +1,4 @@
-"""The examples of README.md are what fabricctl prints: its lines that stand there, in their order."""
+"""The examples of README.md are what fabricctl prints: its lines that stand there, in their order. Those of its man page are run."""
 import os
 import re
 import shlex
@@ -33,6 +33,21 @@ class Readme(unittest.TestCase):
                 for line in lines:
                     self.assertIn(line.rstrip(), [one.rstrip() for one in shown[at:]], "\n".join(shown))
                     at += [one.rstrip() for one in shown[at:]].index(line.rstrip()) + 1
+
+
+class Manual(unittest.TestCase):
+    def test_examples(self):
+        with open(os.path.join(lab.ROOT, "docs", "fabricctl.1"), encoding="utf-8") as file:
+            found = re.findall(r"(?m)^(?:\.Dl )?[$#] fabricctl ([^|\n]*)", file.read())
+        self.assertGreater(len(found), 10)
+        site = sim.Site("fattree2:8,2,4")
+        self.addCleanup(site.free)
+        for text in found:
+            with self.subTest(text):
+                words = [os.path.join(lab.tmpdir(), "out") if word.startswith("/") else word for word in shlex.split(text)]
+                done = site.ctl(*words)
+                # 1: there is no such finding, and no node to scan
+                self.assertIn(done.returncode, (0, 1) if words[0] in ("ack", "refresh", "where") else (0,), done.stderr)
 
 
 if __name__ == "__main__":
