@@ -399,8 +399,14 @@ static void cut_times(json_t *value)
     json_t *member;
     size_t i;
     char *text;
-    json_object_foreach(value, key, member) cut_times(member);
-    json_array_foreach(value, i, member) cut_times(member);
+    json_object_foreach(value, key, member)
+    {
+        cut_times(member);
+    }
+    json_array_foreach(value, i, member)
+    {
+        cut_times(member);
+    }
     text = json_is_string(value) ? strdup(json_string_value(value)) : NULL;
     if (text != NULL) {
         ctl_cut_to_seconds(text);
