@@ -1,7 +1,7 @@
 """messages.py - the messages of the programs as a table, for translators and for those who search for one: file, line, text.
 Tabs divide the columns; a conversion of printf stands as it is. SQL and texts below three words are left out."""
+import os
 import re
-import subprocess
 
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 LITERALS = re.compile(r'"(?:[^"\\\n]|\\.)*"(?:\s*(?:PRI\w+)?\s*"(?:[^"\\\n]|\\.)*")*')
@@ -9,8 +9,8 @@ TREES = ("fabricctl", "fabricd", "fabricd-pmix", "fabric-host", "guard", "libpmi
 
 
 def files():
-    return [path for path in subprocess.run(["git", "ls-files", *TREES], capture_output=True, text=True, check=True).stdout.split()
-            if path.endswith((".c", ".h"))]
+    return sorted(os.path.join(folder, name) for tree in TREES for folder, _, names in os.walk(tree) for name in names
+                  if name.endswith((".c", ".h")))
 
 
 def is_message(text):

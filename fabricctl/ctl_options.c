@@ -341,9 +341,10 @@ static const struct command {
 
 static const char *words_for_none(const struct ctl *ctl, const struct command *command)
 {
-    return command->none != NULL && ctl->down ? "nothing is down or missing"
-           : ctl->n_args == 0                 ? command->none
-                                              : NULL; /* an unknown name gives a message instead */
+    return ctl->follow                          ? NULL /* rows are printed as they come */
+           : command->none != NULL && ctl->down ? "nothing is down or missing"
+           : ctl->n_args == 0                   ? command->none
+                                                : NULL; /* an unknown name gives a message instead */
 }
 
 /*

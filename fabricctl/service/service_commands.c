@@ -1,6 +1,6 @@
 /*
- * service_commands.c - commands about the daemon: hosts that report, endpoints, configuration, log, metrics,
- * backups.
+ * service_commands.c - commands about the daemon: hosts that report, endpoints, configuration, log, schema of
+ * the output, metrics, backups.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +15,7 @@
 
 #include "fabricctl/core/ctl.h"
 #include "fabricctl/service/service.h"
+#include "topo/base/nearest_words.h"
 
 /* ---- the hosts that report their own devices, from the daemon ---- */
 
@@ -183,6 +184,67 @@ enum ctl_exit ctl_log(const struct ctl *ctl)
 {
     return ctl_ask_show(ctl, json_pack("{s:s, s:s}", "op", "log", "level", ctl->args[0]), CTL_ANSWER_SECONDS,
                         show_level);
+}
+
+/* ---- the JSON Schema of what commands print with --json ---- */
+
+#define SCHEMAS_MOST 64
+
+/* Return the names of commands in the schema, which are valid as long as it. Types that several commands use
+ * begin with "_". */
+static size_t schema_names(const json_t *schema, const char *names[static SCHEMAS_MOST])
+{
+    size_t n = 0;
+    const char *name;
+    json_t *value;
+    json_object_foreach(json_object_get(schema, "$defs"), name, value)
+    {
+        if (name[0] != '_' && n < SCHEMAS_MOST)
+            names[n++] = name;
+    }
+    return n;
+}
+
+static json_t *schema_load(void)
+{
+    return json_loadb((const char *)ctl_schema_text, ctl_schema_text_size, 0, NULL);
+}
+
+void ctl_schema_each(void (*fn)(const char *command, void *arg), void *arg)
+{
+    const char *names[SCHEMAS_MOST];
+    json_t *schema = schema_load();
+    const size_t n = schema_names(schema, names);
+    for (size_t i = 0; i < n; i++)
+        fn(names[i], arg);
+    json_decref(schema);
+}
+
+/* Add a reference to the schema of this command. */
+static enum ctl_exit schema_select(json_t *schema, const char *command)
+{
+    const char *names[SCHEMAS_MOST], *nearest;
+    const size_t n = schema_names(schema, names);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(names[i], command) == 0)
+            return json_object_set_new(schema, "$ref", json_sprintf("#/$defs/%s", command)) == 0
+                       ? CTL_DONE
+                       : ctl_nomem();
+    nearest = fab_nearest_word(command, names, n);
+    return nearest != NULL ? ctl_usage("no schema: %s: did you mean %s?", command, nearest)
+                           : ctl_usage("no schema: %s: this command has no JSON output", command);
+}
+
+enum ctl_exit ctl_schema(const struct ctl *ctl)
+{
+    json_t *schema = schema_load();
+    const enum ctl_exit status = schema == NULL     ? ctl_nomem()
+                                 : ctl->n_args == 0 ? CTL_DONE
+                                                    : schema_select(schema, ctl->args[0]);
+    if (status == CTL_DONE)
+        return ctl_json_print(stdout, schema);
+    json_decref(schema);
+    return status;
 }
 
 /* ---- reload ---- */

@@ -272,15 +272,18 @@ static bool parse_generation(const char *text, json_int_t *out)
     return *end == '\0';
 }
 
-/* Takes over from and to: generations or files. */
+/* Print the changes; for JSON with their ends, generations or files, whose references are taken over. */
 static enum ctl_exit print_diff(const struct ctl *ctl, json_t *from, json_t *to, const json_t *changes)
 {
-    if (ctl->format == CTL_JSON)
-        return ctl_json_print(stdout, json_pack("{s:o, s:o, s:o}", "from", from, "to", to, "changes",
-                                                ctl_changes_json(ctl, changes)));
+    const bool json = ctl->format == CTL_JSON;
+    json_t *rows = json ? json_array() : NULL;
+    enum ctl_exit status = json ? changes_rows(stdout, ctl, changes, rows) : ctl_changes_table(ctl, changes);
+    if (json && status == CTL_DONE)
+        return ctl_json_print(stdout, json_pack("{s:o, s:o, s:o}", "from", from, "to", to, "changes", rows));
+    json_decref(rows);
     json_decref(from);
     json_decref(to);
-    return ctl_changes_table(ctl, changes);
+    return status;
 }
 
 static enum ctl_exit show_diff(const struct ctl *ctl, const json_t *answer)
@@ -375,7 +378,6 @@ static enum ctl_exit events_follow(const struct ctl *ctl, struct ctl_control *co
     struct ctl_table *table =
         ctl_table_open(stdout, ctl->format, CTL_JSON_LINES, NULL, event_columns, CTL_COUNT(event_columns));
     enum ctl_exit status = CTL_DONE, closed;
-    ctl_table_layout(ctl, NULL); /* its rows are printed without it as text */
     char why[CTL_WHY_SIZE];
     bool going = table != NULL;
     fflush(stdout); /* the header of CSV */

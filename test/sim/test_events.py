@@ -85,6 +85,8 @@ class Live(Case):
         self.assertRegex(times[0], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$")
         self.site.while_waiting()
         self.assertEqual(self.site.ctl_json("events")[-4:], events)
+        shown = self.site.ctl("events", "--follow")  # its reader has left before any event
+        self.assertEqual((shown.returncode, shown.stdout, shown.stderr), (1, "", ""))
 
     def test_no_change_no_event(self):
         self.begin()

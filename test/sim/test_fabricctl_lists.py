@@ -92,6 +92,12 @@ class Captures(ctl_case.Case):
         self.assertIn("the same fabric", self.ctl("diff", CAPTURE, CAPTURE))
         self.assertEqual(self.value("diff", CAPTURE, CAPTURE), {"from": CAPTURE, "to": CAPTURE, "changes": []})
 
+    def test_no_such_column(self):
+        """One complaint, and the same status in each form."""
+        for form in ("text", "json", "csv"):
+            self.ctl("diff", CAPTURE, CAPTURE, "--format", form, "--columns", "nonsense", status=2)
+            self.assertRegex(self.complaint, "^[^\n]*no such column: nonsense: [^\n]*\n?$")
+
     def test_a_capture_and_its_cache(self):
         """One fabric in two forms."""
         self.assertEqual(self.value("diff", CAPTURE, CACHE), {"from": CAPTURE, "to": CACHE, "changes": []})
