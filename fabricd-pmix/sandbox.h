@@ -14,7 +14,7 @@
 /*
  * Restrict the process, before a second thread exists, and for good. It may still read the folder of the run
  * directory and the files of user look-ups, and write below `own`, which must exist. Returns the restrictions
- * in force: those that this kernel lacks are skipped.
+ * in force. Restrictions that this kernel lacks are skipped.
  */
 unsigned sandbox_enter(const char *rundir, const char *own);
 

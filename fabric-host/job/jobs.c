@@ -478,7 +478,7 @@ static pmix_status_t job_register(struct host_job *job, const struct job_order *
     return rc;
 }
 
-/* If a process cannot be started, end those that were: the job is not reported to anyone. */
+/* End the started processes of a job of which one could not be started. Such a job is not reported. */
 static void job_undo(struct host_job *job)
 {
     for (uint32_t i = 0; i < job->n; i++) {

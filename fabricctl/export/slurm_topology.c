@@ -225,8 +225,8 @@ static void order_blocks(struct ordering *o)
 }
 
 /*
- * Build the blocks. With n_levels 0, the sizes of the larger blocks are those that at least half of the
- * vertices of a height have. Otherwise the caller has filled them in.
+ * Build the blocks. With n_levels 0, derive the size of each larger level of blocks: at least half of
+ * the vertices of that height have this size. Otherwise the caller has filled in the sizes.
  */
 static enum ctl_exit blocks_build(const struct ctl_tree *tree, struct blocks *blocks)
 {

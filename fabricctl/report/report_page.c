@@ -495,7 +495,7 @@ static json_t *report_plane_json(const struct pmixfab *fab, const struct pmixfab
 /* ---- the page: the built page with this fabric's data in it ---- */
 
 #define REPORT_CHANGES  50  /* the latest ones */
-#define REPORT_FINDINGS 500 /* the gravest ones, and then those that follow from them */
+#define REPORT_FINDINGS 500 /* the gravest findings first, then findings that follow from them */
 #define REPORT_SECONDS  30
 
 /* Ask the daemon; if it does not answer, the page and a line on standard error report the failure. */

@@ -4,7 +4,8 @@
  * Two threads call munge, two others the resolver, with a bounded queue each. A munged that hangs is waited
  * for until its library gives up (10 s); calls within a second after that fail at once. A name that is not
  * resolved after 10 s is EAI_AGAIN. All functions are for the loop, which also calls `done`, once and never
- * during the call that starts the job. A cancelled job is dropped: its thread ends by itself.
+ * during the call that starts the job. If a job is cancelled, nobody waits for its thread,
+ * which ends after the call.
  */
 #ifndef FABRICD_CHANNEL_CREDENTIAL_H
 #define FABRICD_CHANNEL_CREDENTIAL_H

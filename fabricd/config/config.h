@@ -159,7 +159,7 @@ int config_mistake(struct config_mistakes *mistakes, struct config_place at, con
 /* Add a mistake whose text begins with a place in another file, which the setting names. */
 void config_mistake_there(struct config_mistakes *mistakes, struct config_place at, const char *text);
 
-/* Return the number of mistakes, including those that are not stored. */
+/* Return the number of mistakes, including mistakes that are not stored. */
 uint32_t config_mistakes_count(const struct config_mistakes *mistakes);
 
 /* Call `tell` for each stored mistake, then for the number of those not stored. */
@@ -190,7 +190,7 @@ struct setting; /* setting.h */
 
 /*
  * The result of a reload. If there are mistakes, nothing has changed. Otherwise the result lists the
- * settings that changed, and those that differ but need a restart.
+ * changed settings, and settings that differ but need a restart.
  */
 struct config_reload {
     struct config_mistakes mistakes;

@@ -7,7 +7,7 @@
  * quiet `window` after its release halves that time, down to `down`.
  *
  * Rules for counting changes between two sweeps:
- * - A cable counts by itself.
+ * - A change of one cable is one change of that cable.
  * - If a switch with two cables or more disappears or appears as a whole, this is one change of the switch.
  *   Its cables are not counted, since they changed because of the switch. A cable is not counted either if it
  *   returns later than the switch, or went before it, within the window.
