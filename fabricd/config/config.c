@@ -40,6 +40,7 @@ static const char *const choices_log[] = {"error", "warning", "info", "debug", N
 static const char *const choices_cost[] = {"rate", "hops", NULL};
 static const char *const choices_groups[] = {"leaf", "pod", "unit", "auto", NULL};
 
+static const char *const choices_foreign[] = {"yes", "no", "group", NULL};
 static const char *const choices_role[] = {"scheduler", "node", "host", NULL};
 
 #define LIVE      true
@@ -110,6 +111,7 @@ const struct setting config_settings[] = {
     {"pmix", "start", BOOLEAN, FIXED, AT(pmix_start), .initial = true},
     {"pmix", "listen", TEXT, FIXED, AT(pmix_listen)},
     {"pmix", "port", NUMBER, FIXED, AT(pmix_port), .min = 0, .max = 65535},
+    {"pmix", "foreign_tools", CHOICE, FIXED, AT(foreign_tools), .choices = choices_foreign},
     {0},
 };
 
@@ -143,6 +145,7 @@ void config_destroy(struct config *config)
         else if (is_list(s))
             config_clear(field);
     }
+    free(config->tool_users);
     *config = (struct config){0};
 }
 

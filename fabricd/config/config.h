@@ -48,6 +48,9 @@ struct config_list {
 /* ROLE_HOST: fabric-host, which has the same PMIx server. */
 enum config_role { ROLE_SCHEDULER, ROLE_NODE, ROLE_HOST };
 
+/* Tools of other users than fabricd's own and root: FOREIGN_GROUP: those of members of its group. */
+enum config_foreign { FOREIGN_YES, FOREIGN_NO, FOREIGN_GROUP };
+
 struct config {
     enum config_role role;
     char *scheduler; /* role node: HOST[:PORT], ...: addresses of the scheduler's fabricd; host: run directory
@@ -108,9 +111,14 @@ struct config {
     bool remote;              /* accept PMIx connections from other hosts (requires munge) */
     char *pmix_listen;  /* interface, network or address of the PMIx server; NULL: the library's choice */
     unsigned pmix_port; /* port of the PMIx server; 0: the system's choice */
-    bool pmix_start;    /* start the PMIx server fabricd-pmix; otherwise a service manager may start it */
+    enum config_foreign foreign_tools;
+    bool pmix_start; /* start the PMIx server fabricd-pmix; otherwise a service manager may start it */
 
     struct config_place at[CONFIG_MAX_SETTINGS]; /* the source of each setting, in the order of the table */
+    /* Fields that only fabricd-pmix has: the members of the group, for FOREIGN_GROUP. */
+    gid_t tool_group;
+    uid_t *tool_users;
+    size_t n_tool_users;
     /* Fields that only the command line sets. */
     int argc;
     char **argv;

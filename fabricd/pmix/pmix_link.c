@@ -2,7 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <jansson.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,15 +26,30 @@ static json_t *settings_text(const char *text)
     return text == NULL ? json_null() : json_string(text);
 }
 
+/* The group of this process with its members, for the server's process, which cannot look users up. */
+static json_t *settings_group(void)
+{
+    json_t *users = json_array();
+    const struct group *group = getgrgid(getegid());
+    for (char **name = group == NULL ? NULL : group->gr_mem; name != NULL && *name != NULL; name++) {
+        const struct passwd *user = getpwnam(*name);
+        if (user != NULL)
+            json_array_append_new(users, json_integer(user->pw_uid));
+    }
+    return json_pack("{s:I, s:o}", "gid", (json_int_t)getegid(), "users", users);
+}
+
 int pmix_settings_write(const struct config *config, struct fab_err *err)
 {
     char path[PATH_SIZE], beside[PATH_SIZE];
     snprintf(path, sizeof(path), "%s/" SETTINGS, config->rundir);
     snprintf(beside, sizeof(beside), "%s/." SETTINGS ".new", config->rundir);
-    json_t *all = json_pack(
-        "{s:i, s:o, s:b, s:o, s:i, s:i}", "role", (int)config->role, "host", settings_text(config->host),
-        "remote", config->role == ROLE_SCHEDULER && config->remote, "listen",
-        settings_text(config->pmix_listen), "port", (int)config->pmix_port, "log", (int)config->log);
+    json_t *all =
+        json_pack("{s:i, s:o, s:b, s:o, s:i, s:i, s:i, s:o}", "role", (int)config->role, "host",
+                  settings_text(config->host), "remote", config->role == ROLE_SCHEDULER && config->remote,
+                  "listen", settings_text(config->pmix_listen), "port", (int)config->pmix_port, "log",
+                  (int)config->log, "foreign_tools", (int)config->foreign_tools, "group",
+                  config->foreign_tools == FOREIGN_GROUP ? settings_group() : json_null());
     char *text = all == NULL ? NULL : json_dumps(all, JSON_COMPACT);
     const int failed = text == NULL ? ENOMEM : file_replace(path, beside, text, strlen(text));
     json_decref(all);
@@ -56,24 +73,39 @@ static bool settings_trusted(const char *rundir, const char *path)
            (file.st_uid == 0 || file.st_uid == dir.st_uid || file.st_uid == geteuid());
 }
 
+static int settings_take_group(const json_t *group, struct config *out)
+{
+    const json_t *users = json_object_get(group, "users");
+    const size_t n = json_array_size(users);
+    out->tool_group = (gid_t)json_integer_value(json_object_get(group, "gid"));
+    out->tool_users = calloc(n + 1, sizeof(*out->tool_users));
+    if (out->tool_users == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    for (size_t i = 0; i < n; i++)
+        out->tool_users[i] = (uid_t)json_integer_value(json_array_get(users, i));
+    out->n_tool_users = n;
+    return PMIXFAB_OK;
+}
+
 static int settings_take(json_t *all, struct config *out)
 {
     const char *host = json_string_value(json_object_get(all, "host"));
     const char *listen = json_string_value(json_object_get(all, "listen"));
-    int role = 0, remote = 0, port = 0, log = 0;
-    if (json_unpack(all, "{s:i, s:b, s:i, s:i}", "role", &role, "remote", &remote, "port", &port, "log",
-                    &log) != 0 ||
-        (role != ROLE_SCHEDULER && role != ROLE_NODE) || port < 0 || port > UINT16_MAX ||
-        log < PMIXFAB_LOG_ERROR || log > PMIXFAB_LOG_DEBUG)
+    int role = 0, remote = 0, port = 0, log = 0, foreign = 0;
+    if (json_unpack(all, "{s:i, s:b, s:i, s:i, s:i}", "role", &role, "remote", &remote, "port", &port, "log",
+                    &log, "foreign_tools", &foreign) != 0 ||
+        foreign < FOREIGN_YES || foreign > FOREIGN_GROUP || (role != ROLE_SCHEDULER && role != ROLE_NODE) ||
+        port < 0 || port > UINT16_MAX || log < PMIXFAB_LOG_ERROR || log > PMIXFAB_LOG_DEBUG)
         return PMIXFAB_ERR_CORRUPT;
     out->role = (enum config_role)role;
     out->remote = remote != 0;
     out->pmix_port = (unsigned)port;
     out->log = (enum pmixfab_level)log;
+    out->foreign_tools = (enum config_foreign)foreign;
     if ((host != NULL && config_text(&out->host, host) != PMIXFAB_OK) ||
         (listen != NULL && config_text(&out->pmix_listen, listen) != PMIXFAB_OK))
         return PMIXFAB_ERR_NOMEM;
-    return PMIXFAB_OK;
+    return foreign == FOREIGN_GROUP ? settings_take_group(json_object_get(all, "group"), out) : PMIXFAB_OK;
 }
 
 int pmix_settings_read(const char *rundir, struct config *out, char **text, struct fab_err *err)

@@ -31,6 +31,7 @@ static char uri[512];
 static char library_dir[4096]; /* for the PMIx library's files */
 static bool running;
 static atomic_uint next_tool;
+static const struct config *settings; /* the caller's, while the server runs */
 static int given_socket = -1;
 static bool took_over;
 
@@ -52,6 +53,17 @@ static pmix_status_t client_finalized(const pmix_proc_t *proc, void *object, pmi
     return PMIX_OPERATION_SUCCEEDED;
 }
 
+/* [pmix] foreign_tools */
+static bool tool_is_admitted(uid_t user, gid_t group)
+{
+    if (settings->foreign_tools == FOREIGN_YES || user == 0 || user == geteuid())
+        return true;
+    bool member = group == settings->tool_group;
+    for (size_t i = 0; i < settings->n_tool_users; i++)
+        member = member || user == settings->tool_users[i];
+    return settings->foreign_tools == FOREIGN_GROUP && member;
+}
+
 /*
  * Assign a name to a connecting tool if it has none. The library allows only one tool of a name. It also
  * keeps its data of each namespace (50 KB) until the server ends, so all tools share one namespace.
@@ -60,13 +72,25 @@ static void server_tool_connected(pmix_info_t *info, size_t n, pmix_tool_connect
                                   void *cbdata)
 {
     pmix_proc_t proc;
+    uid_t user = (uid_t)-1;
+    gid_t group = (gid_t)-1;
     PMIX_PROC_CONSTRUCT(&proc);
     for (size_t i = 0; i < n; i++) {
+        const pmix_value_t *value = &info[i].value;
+        if (PMIX_CHECK_KEY(&info[i], PMIX_USERID) && value->type == PMIX_UINT32)
+            user = value->data.uint32;
+        else if (PMIX_CHECK_KEY(&info[i], PMIX_GRPID) && value->type == PMIX_UINT32)
+            group = value->data.uint32;
         if (PMIX_CHECK_KEY(&info[i], PMIX_NSPACE) && info[i].value.type == PMIX_STRING &&
             info[i].value.data.string != NULL)
             PMIX_LOAD_NSPACE(proc.nspace, info[i].value.data.string);
         else if (PMIX_CHECK_KEY(&info[i], PMIX_RANK) && info[i].value.type == PMIX_PROC_RANK)
             proc.rank = info[i].value.data.rank;
+    }
+    if (!tool_is_admitted(user, group)) {
+        log_debug("pmix: a tool of user %u is refused: foreign_tools", user);
+        cbfunc(PMIX_ERR_NO_PERMISSIONS, &proc, cbdata);
+        return;
     }
     if (proc.nspace[0] == '\0') {
         snprintf(proc.nspace, sizeof(proc.nspace), "%.200s.tool", self.nspace);
@@ -318,11 +342,13 @@ int server_start(const struct config *config, struct served *served, pmix_server
                  struct fab_err *err)
 {
     char report[sizeof(library_dir) + 16];
-    pmix_info_t info[8];
+    pmix_info_t info[9];
     size_t n = 0;
     uint32_t rank = 0;
-    bool yes = true, is_scheduler = config->role == ROLE_SCHEDULER, remote = is_scheduler && config->remote;
+    bool yes = true, foreign = config->foreign_tools != FOREIGN_NO,
+         is_scheduler = config->role == ROLE_SCHEDULER, remote = is_scheduler && config->remote;
     int prepared = server_prepare(config, remote, err);
+    settings = config;
     if (prepared != PMIXFAB_OK)
         return prepared;
     /* No job is launched by this server, so it needs no shared memory with clients. */
@@ -340,6 +366,11 @@ int server_start(const struct config *config, struct served *served, pmix_server
     if (is_scheduler)
         PMIX_INFO_LOAD(&info[n], PMIX_SERVER_SCHEDULER, &yes, PMIX_BOOL), n++;
     PMIX_INFO_LOAD(&info[n], PMIX_SERVER_TOOL_SUPPORT, &yes, PMIX_BOOL), n++;
+#ifdef PMIX_SERVER_ALLOW_FOREIGN_TOOLS /* from 6.1 on */
+    PMIX_INFO_LOAD(&info[n], PMIX_SERVER_ALLOW_FOREIGN_TOOLS, &foreign, PMIX_BOOL), n++;
+#else
+    (void)foreign;
+#endif
     PMIX_INFO_LOAD(&info[n], PMIX_SERVER_NSPACE, self.nspace, PMIX_STRING), n++;
     PMIX_INFO_LOAD(&info[n], PMIX_SERVER_RANK, &rank, PMIX_PROC_RANK), n++;
     PMIX_INFO_LOAD(&info[n], PMIX_SERVER_TMPDIR, library_dir, PMIX_STRING), n++;

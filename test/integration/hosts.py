@@ -67,7 +67,11 @@ class Host:
     def cable(self, other, here, there):
         """A cable to another host, with an address at each end."""
         mine, theirs = f"eth{self.links}", f"eth{other.links}"
-        self.do("ip", "link", "add", mine, "type", "veth", "peer", "name", theirs, "netns", str(other.process.pid))
+        # In this process's mount namespace, whose /proc has the other host's process.
+        done = lab.run([lab.find_command("nsenter"), f"--net=/proc/{self.process.pid}/ns/net", "ip", "link", "add", mine,
+                        "type", "veth", "peer", "name", theirs, "netns", f"/proc/{other.process.pid}/ns/net"])
+        if done.returncode != 0:
+            raise lab.LabError(f"host {self.name}: cable {mine}: {done.stderr.strip()}")
         for host, interface, address in ((self, mine, here), (other, theirs, there)):
             host.do("ip", "addr", "add", f"{address}/24", "dev", interface)
             host.do("ip", "link", "set", interface, "up")

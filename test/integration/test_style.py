@@ -256,6 +256,9 @@ class Modules(unittest.TestCase):
 class Look(unittest.TestCase):
     def test_clang_format(self):
         lab.require("clang-format")
+        version = lab.run(["clang-format", "--version"]).stdout
+        if " version 14." not in version:
+            self.skipTest(f"the sources have the format of clang-format 14, Debian 12's; this is {version.strip()}")
         files = code(".c", ".h")
 
         def run(some):

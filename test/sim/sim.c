@@ -255,11 +255,11 @@ bool sim_readable(struct sim *s, int fd, int64_t microseconds)
     return sim_run_until_readable(s, fd, microseconds);
 }
 
-bool sim_run_until_readable(struct sim *s, int fd, int64_t microseconds)
+static bool run_until_ready(struct sim *s, int fd, short events, int64_t microseconds)
 {
     const int64_t until = seam_monotonic() + microseconds;
     for (;;) {
-        struct pollfd one = {.fd = fd, .events = POLLIN};
+        struct pollfd one = {.fd = fd, .events = events};
         look_at_sockets(s);
         run_queue(s);
         look_at_sockets(s);
@@ -271,6 +271,11 @@ bool sim_run_until_readable(struct sim *s, int fd, int64_t microseconds)
             return false;
         seam_set(seam_next());
     }
+}
+
+bool sim_run_until_readable(struct sim *s, int fd, int64_t microseconds)
+{
+    return run_until_ready(s, fd, POLLIN, microseconds);
 }
 
 /* ---- life
@@ -581,6 +586,20 @@ static int control_connect(const char *rundir)
     return fd;
 }
 
+/* A long request needs a daemon that reads while it is sent. */
+static void control_send(struct sim *s, int fd, const char *text, size_t size)
+{
+    while (size > 0) {
+        const ssize_t n = write(fd, text, size);
+        if (n < 0 && (errno != EAGAIN || !run_until_ready(s, fd, POLLOUT, SIM_DAY)))
+            sim_fail("the request cannot be sent: %s", strerror(errno));
+        if (n > 0) {
+            text += n;
+            size -= (size_t)n;
+        }
+    }
+}
+
 /* The line that says how it went is the last one. */
 static bool is_last(const char *line)
 {
@@ -599,8 +618,10 @@ const char *sim_request_of(struct sim *s, const char *rundir, const char *json)
     const int fd = control_connect(rundir);
     FILE *got = open_memstream(&text, &size);
     char buffer[65536];
-    if (got == NULL || dprintf(fd, "%s\n", json) < 0)
-        sim_fail("the request cannot be sent: %s", strerror(errno));
+    if (got == NULL)
+        sim_fail("no memory for an answer");
+    control_send(s, fd, json, strlen(json));
+    control_send(s, fd, "\n", 1);
     for (;;) {
         if (!sim_run_until_readable(s, fd, SIM_DAY))
             sim_fail("no answer to %s", json);

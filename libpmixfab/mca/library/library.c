@@ -3,6 +3,7 @@
 #include <pmix.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "pmix/answers/version.h"
 
@@ -14,20 +15,23 @@ static bool library_talks(const char *framework)
     return verbosity != NULL && strtol(verbosity, NULL, 10) > 0;
 }
 
-bool mca_library_is(long major, long minor, long release)
+/* In "OpenPMIx 7.0.0rc1, repo rev: ..." or "OpenPMIx 7.0.0rc1 (PMIx Standard: ...": */
+static bool library_is(const char *text, const char *built_for)
 {
-    return fab_running_version() == FAB_PMIX_VERSION(major, minor, release);
+    const char *number = text == NULL ? NULL : strpbrk(text, "0123456789");
+    const size_t n = number == NULL ? 0 : strcspn(number, ", (");
+    return n == strlen(built_for) && strncmp(number, built_for, n) == 0;
 }
 
-bool mca_same_library(const char *framework, long major, long minor, long release)
+bool mca_same_library(const char *framework, const char *built_for)
 {
     const char *text = PMIx_Get_version();
-    const bool same = mca_library_is(major, minor, release);
+    const bool same = library_is(text, built_for);
     if (same && !fab_running_refuses_arrays())
         return true;
     if (library_talks(framework))
-        fprintf(stderr, "%s:fabricd: built for PMIx %ld.%ld.%ld, this is %s%s: declined\n", framework, major,
-                minor, release, text == NULL ? "unknown" : text,
+        fprintf(stderr, "%s:fabricd: built for PMIx %s, this is %s%s: declined\n", framework, built_for,
+                text == NULL ? "unknown" : text,
                 same ? ", which cannot pass launch information to jobs" : "");
     return false;
 }

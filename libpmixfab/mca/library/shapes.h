@@ -13,9 +13,10 @@
 #include <src/mca/gds/gds.h>
 #include <src/util/pmix_output.h>
 
-/* The version that a component was built for. A test builds one for a version that does not exist. */
+/* The version that a component was built for: "7.0.0rc1". A test builds one for a version that does not
+ * exist. */
 #ifndef MCA_BUILT_FOR
-#define MCA_BUILT_FOR PMIX_VERSION_MAJOR, PMIX_VERSION_MINOR, PMIX_VERSION_RELEASE
+#define MCA_BUILT_FOR PMIX_VERSION
 #endif
 
 /* A library without such an object still loads the component, which then declines. */
@@ -45,8 +46,12 @@ static inline pmix_status_t mca_library_fetch(const pmix_proc_t *proc, const cha
 {
 #if PMIX_NUMERIC_VERSION < 0x00050007
     return mca_library_store()->fetch(proc, PMIX_INTERNAL, true, key, info, n, found);
-#else
+#elif PMIX_VERSION_MAJOR < 7
     return mca_library_store()->fetch(pmix_globals.mypeer, proc, PMIX_INTERNAL, true, key, info, n, found);
+#else
+    const pmix_realm_t realm = pmix_gds_base_request_realm(key, info, n);
+    return mca_library_store()->fetch(pmix_globals.mypeer, proc, PMIX_INTERNAL, true, key, info, n, realm,
+                                      found);
 #endif
 }
 

@@ -267,7 +267,13 @@ static int inventory_seconds(const pmix_info_t directives[], size_t ndirs)
     return seconds < 1 ? 1 : seconds > INVENTORY_MAX_SECONDS ? INVENTORY_MAX_SECONDS : seconds;
 }
 
-static pmix_status_t inventory_collect(pmix_info_t directives[], size_t ndirs, pmix_list_t *inventory)
+#if PMIX_VERSION_MAJOR < 7
+typedef pmix_list_t pnet_inventory; /* for PMIx_Info_list_add() */
+#else
+typedef void pnet_inventory;
+#endif
+
+static pmix_status_t inventory_collect(pmix_info_t directives[], size_t ndirs, pnet_inventory *inventory)
 {
     struct fab_err err = {""};
     struct pnet_inventory_params wanted = inventory_params;

@@ -21,8 +21,10 @@
 #define FAB_BLOB_SECRET 32 /* bytes of a security key */
 
 /* Any change of the content of a blob or an excerpt requires a new version. */
-static const struct frame_kind blob_frame = {
-    .magic = "FABLNCH\n", .version = 2, .max = FAB_BLOB_MAX, .what = "the launch information"};
+static const struct frame_kind blob_frame = {.magic = {'F', 'A', 'B', 'L', 'N', 'C', 'H', '\n'},
+                                             .version = 2,
+                                             .max = FAB_BLOB_MAX,
+                                             .what = "the launch information"};
 
 #define FAB_BLOB_ENDPOINTS 65536u /* of a process, or of a node, maximum */
 
