@@ -14,7 +14,7 @@
 struct registration {
     struct registration *prev, *next;
     pmix_fabric_t *object;
-    void *tag;
+    struct pnet_tag tag;
     struct rundir_content *now;        /* the content that the object shows */
     struct rundir_content *before;     /* the content until the last switch */
     struct rundir_content *last_given; /* the content of the last register or update */
@@ -71,7 +71,8 @@ static void free_registration(struct pnet_registry *registry, struct registratio
     rundir_content_release(r->last_given);
     rundir_content_release(r->before);
     rundir_content_release(r->now);
-    free(r->tag);
+    if (r->tag.free != NULL)
+        r->tag.free(r->tag.tag);
     free(r);
 }
 
@@ -99,7 +100,7 @@ static struct registration *registry_find(struct pnet_registry *registry, pmix_f
     struct registration *r;
     DL_FOREACH(registry->objects, r)
     {
-        if (r->tag != NULL && r->tag == fabric->module) {
+        if (r->tag.tag != NULL && r->tag.tag == fabric->module) {
             r->object = fabric;
             return r;
         }
@@ -142,7 +143,7 @@ static pmix_status_t registry_choose(struct pnet_registry *registry, const struc
 }
 
 static pmix_status_t register_locked(struct pnet_registry *registry, const struct fab_request *request,
-                                     pmix_fabric_t *fabric, void *tag, struct fab_err *err)
+                                     pmix_fabric_t *fabric, const struct pnet_tag *tag, struct fab_err *err)
 {
     struct rundir_content *content;
     struct registration *r = NULL;
@@ -158,7 +159,8 @@ static pmix_status_t register_locked(struct pnet_registry *registry, const struc
     if (!has_objects(content->plane.name, registry))
         rundir_snapshots_know(registry->snapshots, content->plane.name);
     r->object = fabric;
-    r->tag = tag;
+    if (tag != NULL)
+        r->tag = *tag;
     r->now = r->last_given = content;
     r->last_given->users++;
     DL_APPEND(registry->objects, r);
@@ -173,7 +175,7 @@ failed:
 }
 
 pmix_status_t pnet_register(struct pnet_registry *registry, const pmix_info_t *directives, size_t n,
-                            pmix_fabric_t *fabric, void *tag, struct fab_err *err)
+                            pmix_fabric_t *fabric, const struct pnet_tag *tag, struct fab_err *err)
 {
     struct fab_request request;
     if (registry == NULL || fabric == NULL)

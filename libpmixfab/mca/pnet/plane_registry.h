@@ -27,18 +27,24 @@ int pnet_registry_new(const char *rundir, struct pnet_registry **out);
  */
 void pnet_registry_free(struct pnet_registry *registry);
 
+/* The content of an object's module. */
+struct pnet_tag {
+    void *tag;
+    void (*free)(
+        void *tag); /* called at the end of the registration; NULL: the tag belongs to somebody else */
+};
+
 /*
  * Fill in an object (index, info, ninfo) with the plane that the directives name. `tag` becomes the content
  * of the object's module. The registry recognises the object by the tag, even if the owner moves the object.
- * With a NULL tag, it recognises the object by its address only. On success the tag belongs to the registry,
- * which frees it with the registration.
+ * With a NULL tag, it recognises the object by its address only. On success the tag belongs to the registry.
  *
  * PMIX_ERR_BAD_PARAM: invalid directives. PMIX_ERR_NOT_FOUND: a readable run directory without such a plane.
  * PMIX_ERR_UNREACH: no run directory, or nothing readable in it. PMIX_ERR_NOMEM. On error the object is
  * unchanged and err has the reason.
  */
 pmix_status_t pnet_register(struct pnet_registry *registry, const pmix_info_t *directives, size_t n,
-                            pmix_fabric_t *fabric, void *tag, struct fab_err *err);
+                            pmix_fabric_t *fabric, const struct pnet_tag *tag, struct fab_err *err);
 
 /*
  * Bring an object up to date and release its former content. Without a change it stays as it is, pointers

@@ -189,6 +189,42 @@ static pmix_status_t component_finish(enum caller caller, pmix_status_t status, 
     return PMIX_SUCCESS;
 }
 
+/*
+ * Make the later content of the object's module, the library's record of a fabric: by it the library finds
+ * this component at an update. From 7 on, the library takes the record off its list when the object is
+ * deregistered, and releases it.
+ */
+static struct pnet_tag tag_new(void)
+{
+#if PMIX_VERSION_MAJOR < 7
+    pmix_pnet_fabric_t *record = calloc(1, sizeof(*record));
+#else
+    pmix_pnet_fabric_t *record = PMIX_NEW(pmix_pnet_fabric_t);
+#endif
+    if (record != NULL)
+        record->module = &pnet_fabricd_module;
+    return (struct pnet_tag){record, PMIX_VERSION_MAJOR < 7 ? free : NULL};
+}
+
+static void tag_use(pmix_fabric_t *fabric, const struct pnet_tag *tag)
+{
+    fabric->module = tag->tag;
+#if PMIX_VERSION_MAJOR >= 7
+    pmix_list_append(&pmix_pnet_globals.fabrics, &((pmix_pnet_fabric_t *)tag->tag)->super);
+#endif
+}
+
+static void tag_drop(const struct pnet_tag *tag)
+{
+#if PMIX_VERSION_MAJOR < 7
+    free(tag->tag);
+#else
+    pmix_pnet_fabric_t *record = tag->tag;
+    if (record != NULL)
+        PMIX_RELEASE(record);
+#endif
+}
+
 static pmix_status_t register_fabric(pmix_fabric_t *fabric, const pmix_info_t directives[], size_t ndirs,
                                      pmix_op_cbfunc_t cbfunc, void *cbdata)
 {
@@ -203,18 +239,16 @@ static pmix_status_t register_fabric(pmix_fabric_t *fabric, const pmix_info_t di
         pnet_say("register: from another process: left to the host");
         return PMIX_ERR_TAKE_NEXT_OPTION;
     }
-    /* The later content of the object's module: by it the library finds this component at an update. */
-    pmix_pnet_fabric_t *tag = calloc(1, sizeof(*tag));
+    const struct pnet_tag tag = tag_new();
     pmix_status_t rc =
-        tag == NULL ? PMIX_ERR_NOMEM : pnet_register(registry, directives, ndirs, fabric, tag, &err);
+        tag.tag == NULL ? PMIX_ERR_NOMEM : pnet_register(registry, directives, ndirs, fabric, &tag, &err);
     if (rc == PMIX_SUCCESS) {
-        tag->module = &pnet_fabricd_module;
-        fabric->module = tag;
+        tag_use(fabric, &tag);
         if (pnet_watch(registry, announce, NULL) != PMIXFAB_OK)
             pnet_say("%s cannot be watched: objects change at PMIx_Fabric_update only", rundir);
         return component_finish(caller, rc, cbfunc, cbdata);
     }
-    free(tag);
+    tag_drop(&tag);
     pnet_say("register: %s: declined", err.text);
     /* If no other function will be tried, return the reason to the caller instead of "not supported". */
     if (rc != PMIX_ERR_UNREACH && caller == CALLER_WAITS && pmix_host_server.fabric == NULL)
