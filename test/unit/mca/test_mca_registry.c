@@ -332,7 +332,8 @@ TEST_IN(test_places, struct fixture *f, setup, teardown)
     void *tag = malloc(1);
     publish_and_register(f, &a);
     memset(&a, 0, sizeof(a)); /* its owner has forgotten it */
-    assert_int_equal(pnet_register(f->registry, NULL, 0, &a, &(struct pnet_tag){tag, free}, NULL), PMIX_SUCCESS);
+    assert_int_equal(pnet_register(f->registry, NULL, 0, &a, &(struct pnet_tag){tag, free}, NULL),
+                     PMIX_SUCCESS);
     a.module = tag;
     moved = a;
     memset(&a, 0xa5, sizeof(a));
