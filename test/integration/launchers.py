@@ -410,8 +410,9 @@ class ByAgent(Launcher):
 
     def run(self, *args, **options):
         done = super().run(*args, **options)
-        # It says so when an agent that it has started was quicker than itself.
-        done.stderr = re.sub(r"^\[\S+\] plm:[rs]sh: Warning: setpgid.*\n", "", done.stderr, flags=re.MULTILINE)
+        # Said when an agent that it has started was quicker than itself; and, by Open MPI 5, for each query of a job.
+        done.stderr = re.sub(r"^(\[\S+\] plm:[rs]sh: Warning: setpgid|Query for unrecognized attribute: ).*\n", "", done.stderr,
+                             flags=re.MULTILINE)
         return done
 
 
@@ -501,9 +502,9 @@ def slurm(cluster, **options):
 def people_run(cluster):
     """The launchers that there are for this tree's library."""
     found = [Prrte(cluster, folder) for folder in given(lambda folder: os.path.join(folder, "bin", "prterun"))]
-    if with_the_system():
-        found.append(OpenMpi(cluster))
-    if with_the_system() or given(Slurm.plugin_in):
+    if with_the_system():  # Open MPI starts jobs by its own orted before version 5, and by PRRTE from then on
+        found.append(OpenMpi(cluster) if lab.find_command("orted") else Prrte(cluster))
+    if given(Slurm.plugin_in) or with_the_system() and Slurm.plugin_in("/usr"):
         found.append(slurm(cluster))
     if not found:
         raise unittest.SkipTest(NONE_GIVEN)
