@@ -11,6 +11,7 @@ Its last lines are for summary.py: how many single tests passed, failed and were
 import collections
 import faulthandler
 import functools
+import glob
 import importlib
 import os
 import resource
@@ -173,6 +174,8 @@ def main():
     hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
     resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
     os.environ["FABRICD_BUILD"] = conforms.BUILD  # absolute
+    # Debian 13 has the bindings of PMIx in a folder where Python does not look.
+    os.environ["PYTHONPATH"] = ":".join(filter(None, [os.environ.get("PYTHONPATH"), *glob.glob("/usr/lib/python3/dist-packages/pypmix-*.egg")]))
     folder = tempfile.mkdtemp(prefix="lab.")
     os.chmod(folder, 0o755)
     tempfile.tempdir = folder

@@ -27,7 +27,8 @@ PENDING, UPDATED = "PMIX_FABRIC_UPDATE_PENDING", "PMIX_FABRIC_UPDATED"
 GENERATION, PEERS = "pmixfab.generation", "pmix.speers"
 JOB_GENERATION = "fabricd.generation"
 # What a launcher says of a key that nobody knows, with the component and without.
-UNKNOWN = {"srun": {"status": "UNREACHABLE"}, "mpirun": {"status": "NOT-FOUND"}, "prterun": {"status": "NOT-SUPPORTED"}}
+# PRRTE's answer depends on its version.
+UNKNOWN = {"srun": ["UNREACHABLE"], "mpirun": ["NOT-FOUND"], "prterun": ["NOT-SUPPORTED", "NOT-FOUND"]}
 
 
 class Lab:
@@ -323,7 +324,7 @@ class Launch(Case):
                 with self.subTest(launcher.name):
                     for facts in self.start(launcher):
                         self.assertTrue(nothing(facts))
-                        self.assertEqual(facts["queries"]["host.own"], UNKNOWN[launcher.name])
+                        self.assertIn(facts["queries"]["host.own"]["status"], UNKNOWN[launcher.name])
 
     def test_every_rank_knows_every_rank_and_node(self):
         """Also with the command of docs/operations.md; in Slurm a part of a launch is done as the job's user."""
@@ -336,7 +337,8 @@ class Launch(Case):
             for facts in self.start(launcher, **({"user": "nobody"} if launcher in Lab.slurms() else {})):
                 with self.subTest(launcher.name, rank=facts["rank"]):
                     self.check(facts, expected)
-                    self.assertEqual(facts["queries"], {KEY["PMIX_FABRIC_GROUPS"]: groups, "host.own": UNKNOWN[launcher.name]})
+                    self.assertIn(facts["queries"].pop("host.own")["status"], UNKNOWN[launcher.name])
+                    self.assertEqual(facts["queries"], {KEY["PMIX_FABRIC_GROUPS"]: groups})
             done = launcher.run(1, ["/usr/bin/python3", "-W", "ignore", "-c", command])
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(re.findall("'value': '([^']*)'", done.stdout), ["0:node0001,node0002;1:node0017;2:node0017"] * len(NODES))
