@@ -318,7 +318,7 @@ class Health(Case):
         marks = "[...document.querySelectorAll('.mark')].map(mark => mark.textContent)"
         self.assertEqual(page.value(marks), ["!"])
         page.click("#fold")
-        self.assertEqual(page.value("(d => [d.name, d.n.hosts])(d3.select('.mark').datum())"), ["pod0", 16])
+        self.assertEqual(page.value("(d => [d.name, d.n.hosts])(document.querySelector('.mark').item)"), ["pod0", 16])
         page.click(".mark circle")
         self.assertEqual((page.text("#details h3"), page.text("#details h4")), ("pod0", "1 finding"))
         page.click("#findings button.name")
@@ -492,10 +492,10 @@ class Told(Case):
     def check_print(self, page):
         """From the dark theme, in light colours, the whole fabric, with all that the tables hold; afterwards the page is as it was."""
         self.find(page, "node0020")
-        before = page.value("drawing.view.attr('transform')")
-        page.value("addEventListener('beforeprint', () => { window.printed = drawing.view.attr('transform'); })")
+        before = page.value("drawing.view.getAttribute('transform')")
+        page.value("addEventListener('beforeprint', () => { window.printed = drawing.view.getAttribute('transform'); })")
         self.assertTrue(page.pdf().startswith(b"%PDF"))
-        self.assertEqual((page.value("window.printed"), page.value("drawing.view.attr('transform')")), (None, before))
+        self.assertEqual((page.value("window.printed"), page.value("drawing.view.getAttribute('transform')")), (None, before))
         page.ask("Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}])
         self.assertEqual(page.value("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)")
         self.assertEqual(page.value("getComputedStyle(document.querySelector('.controls')).display"), "none")
