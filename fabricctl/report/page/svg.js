@@ -35,7 +35,7 @@ class Zoom {
   // place(event): a point of the view; middle(): its middle; least, most: bounds of k; within(transform): the nearest one
   // that is allowed; fingers: the number that moves the view, fewer move the page; moved(): draw.
   constructor(node, options) {
-    Object.assign(this, { x: 0, y: 0, k: 1, within: transform => transform }, options);
+    Object.assign(this, { node, x: 0, y: 0, k: 1, within: transform => transform }, options);
     node.addEventListener("wheel", event => this.#wheel(event), { passive: false });
     node.addEventListener("mousedown", event => this.#press(event));
     for (const kind of ["touchstart", "touchmove", "touchend", "touchcancel"])
@@ -101,8 +101,8 @@ class Zoom {
 
   // Keep the points under two fingers under them; one finger moves.
   #touch(event) {
-    const fingers = [...event.targetTouches].slice(0, 2), places = fingers.map(finger => this.place(finger));
-    if (fingers.length < this.fingers) {
+    const places = [...event.touches].filter(({ target }) => this.node.contains(target)).slice(0, 2).map(finger => this.place(finger));
+    if (places.length < this.fingers) {
       this.held = null;
       return;
     }
