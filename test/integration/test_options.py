@@ -60,7 +60,7 @@ class Options(unittest.TestCase):
         self.assertFalse(made.failed, made.said)
         self.assertEqual(made.parts(), {"LIB"})
         self.assertRegex(made.lines["LIB"], "^yes .*without relays")
-        self.assertEqual(made.lines["tests"], "no   BUILD_TESTING: fabricctl is not built")
+        self.assertEqual(made.lines["tests"], "no   the tests: fabricctl is not built")
         self.assertIn("pmixfab.pc", made.installed())
         self.assertEqual(made.installed() & {"fabricd.8", "fabricctl.1", "fabricd.conf", "fabricd-slurm@.path", "_fabricctl"}, set())
 
@@ -106,6 +106,7 @@ class Options(unittest.TestCase):
         made = Configured(CORE, off=self.only("DAEMON"))
         self.assertFalse(made.failed, made.said)
         self.assertEqual(made.parts(), {"DAEMON"})
+        self.assertRegex(made.lines["DAEMON"], "^yes .*with --pmix-unit or --role node only")
         self.assertTrue({"fabricd.8", "fabricd.conf.5", "fabricd-slurm@.path", "_fabricd"} <= made.installed())
         self.assertEqual(made.installed() & {"fabricctl.1", "fabricd-pmix.8", "pmixfab.pc", "_fabricctl"}, set())
         units = re.search(r'set\(units "(.*)"\)', made.read("system", "at_install.cmake")).group(1).split(";")
