@@ -1,8 +1,8 @@
-cmake_minimum_required(VERSION 3.25)
+cmake_minimum_required(VERSION 3.22)
 include(${CMAKE_CURRENT_LIST_DIR}/embed_bytes.cmake)
-# Build the page: HTML with its style, d3, its own scripts, and a policy that allows only these. Write it as two arrays
-# of bytes, before and after the place of the data.
-# cmake -DPAGE=page.html -DSTYLE=page.css -DLIBRARY=d3-a.js;d3-b.js -DLICENCE=FILE -DSCRIPTS=a.js;b.js -DOUT=page.c -P embed_page.cmake
+# Build the page: HTML with its style, its scripts, and a policy that allows only these. Write it as two arrays of bytes,
+# before and after the place of the data.
+# cmake -DPAGE=page.html -DSTYLE=page.css -DSCRIPTS=a.js;b.js -DOUT=page.c -P embed_page.cmake
 
 # Return 'sha256-...' of a text for a Content-Security-Policy. CMake has no base64.
 function(policy_hash text out)
@@ -24,27 +24,21 @@ endfunction()
 
 file(READ ${PAGE} page)
 file(READ ${STYLE} style)
-file(READ ${LICENCE} licence)
-foreach(part LIBRARY SCRIPTS)
-  set(${part}_text "")
-  foreach(file ${${part}})
-    file(READ ${file} text)
-    string(APPEND ${part}_text "${text}\n")
-  endforeach()
+set(script "")
+foreach(file ${SCRIPTS})
+  file(READ ${file} text)
+  string(APPEND script "${text}\n")
 endforeach()
-if("${LIBRARY_text}${SCRIPTS_text}" MATCHES "</script|<!--")
+if("${script}" MATCHES "</script|<!--")
   message(FATAL_ERROR "a script of the page contains </script or <!--, which would end it early")
 endif()
 
-policy_hash("${LIBRARY_text}" library_hash)
-policy_hash("${SCRIPTS_text}" script_hash)
+policy_hash("${script}" script_hash)
 policy_hash("${style}" style_hash)
-string(REPLACE "@SCRIPT_HASHES@" "${library_hash} ${script_hash}" page "${page}")
+string(REPLACE "@SCRIPT_HASH@" "${script_hash}" page "${page}")
 string(REPLACE "@STYLE_HASH@" "${style_hash}" page "${page}")
-string(REPLACE "@LICENCE@" "${licence}" page "${page}")
 string(REPLACE "@STYLE@" "${style}" page "${page}")
-string(REPLACE "@LIBRARY@" "${LIBRARY_text}" page "${page}")
-string(REPLACE "@SCRIPT@" "${SCRIPTS_text}" page "${page}")
+string(REPLACE "@SCRIPT@" "${script}" page "${page}")
 string(FIND "${page}" "@DATA@" at)
 string(SUBSTRING "${page}" 0 ${at} head)
 math(EXPR at "${at} + 6")

@@ -1,11 +1,11 @@
 # pmix_private: a target for code that uses the PMIx library's private headers, if they are installed. They include
 # "include/pmix_server.h" and similar, which are installed elsewhere, so links are made.
+look_for(PMIX)
 find_path(PMIX_PRIVATE_INCLUDE src/mca/pnet/base/base.h HINTS ${PMIX_INCLUDE_DIRS} NO_CACHE)
 find_path(PMIX_PUBLIC_INCLUDE pmix_server.h HINTS ${PMIX_INCLUDE_DIRS} NO_CACHE)
 # libpmix uses this part of libevent; code on its event base must use the same one.
-pkg_check_modules(EVENT_CORE IMPORTED_TARGET GLOBAL libevent_core)
-if(NOT PMIX_PRIVATE_INCLUDE OR NOT PMIX_PUBLIC_INCLUDE OR NOT EVENT_CORE_FOUND)
-  message(STATUS "PMIx's private headers not found: its components and the guard are not built, and relaying is not supported")
+pkg_check_modules(EVENT_CORE QUIET IMPORTED_TARGET libevent_core)
+if(NOT HAVE_PMIX OR NOT PMIX_PRIVATE_INCLUDE OR NOT PMIX_PUBLIC_INCLUDE OR NOT EVENT_CORE_FOUND)
   return()
 endif()
 set(LINKED_HEADERS ${CMAKE_BINARY_DIR}/pmix-headers)

@@ -10,6 +10,13 @@
 
 #include "fabricctl/core/ctl.h"
 
+/* The summary in --help. */
+#ifdef FABRICCTL_NO_REPORT
+#define REPORT_SUMMARY "not in this build: write a page for a browser"
+#else
+#define REPORT_SUMMARY "write a page for a browser: drawing, costs, findings, changes"
+#endif
+
 enum ctl_exit ctl_report(const struct ctl *ctl);
 
 /* The page as it is built (cmake/embed_page.cmake): the parts before and after the data. */

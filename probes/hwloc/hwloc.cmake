@@ -1,5 +1,3 @@
 if(HWLOC_FOUND)
   probe_module(hwloc hwloc/hwloc.c LINK PkgConfig::HWLOC m)
-else()
-  message(STATUS "hwloc not found: the probe hwloc is not built")
 endif()

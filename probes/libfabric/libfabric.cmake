@@ -1,5 +1,3 @@
 if(LIBFABRIC_FOUND)
   probe_module(libfabric libfabric/libfabric.c LINK PkgConfig::LIBFABRIC)
-else()
-  message(STATUS "libfabric not found: the probe libfabric is not built")
 endif()

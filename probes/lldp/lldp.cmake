@@ -1,5 +1,3 @@
 if(LLDPCTL_FOUND)
   probe_module(lldp lldp/lldp.c LINK PkgConfig::LLDPCTL)
-else()
-  message(STATUS "liblldpctl not found: the probe lldp is not built")
 endif()

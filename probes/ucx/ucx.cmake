@@ -1,5 +1,3 @@
 if(UCX_FOUND)
   probe_module(ucx ucx/ucx.c LINK PkgConfig::UCX m)
-else()
-  message(STATUS "UCX not found: the probe ucx is not built")
 endif()

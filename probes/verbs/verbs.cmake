@@ -1,5 +1,3 @@
 if(VERBS_FOUND)
   probe_module(verbs verbs/verbs.c LINK PkgConfig::VERBS)
-else()
-  message(STATUS "libibverbs not found: the probe verbs is not built")
 endif()

@@ -25,7 +25,7 @@ int main(void)
 """
 
 CMAKELISTS = """\
-cmake_minimum_required(VERSION 3.25)
+cmake_minimum_required(VERSION 3.22)
 project(consumer LANGUAGES C)
 find_package(pmixfab 0.1 REQUIRED)
 add_executable(consumer consumer.c)
@@ -372,7 +372,7 @@ class Tarball(unittest.TestCase):
         os.chmod(git, 0o755)
         env = dict(os.environ, PATH=os.path.dirname(git) + ":" + os.environ["PATH"])
         build, prefix = os.path.join(folder, "build"), os.path.join(folder, "prefix")
-        check(["cmake", "-S", os.path.join(folder, name), "-B", build, "-G", "Ninja", "-DFABRICD_TESTS=OFF",
+        check(["cmake", "-S", os.path.join(folder, name), "-B", build, "-G", "Ninja", "-DBUILD_TESTING=OFF",
                "-DCMAKE_BUILD_TYPE=Debug"], env=env)
         if not lab.ALL:  # every file is there that a build is made of
             inputs = check(["ninja", "-C", build, "-t", "inputs", "all"]).splitlines()

@@ -35,6 +35,8 @@ class Shared:
 
 
 def setUpModule():
+    if not os.path.exists(os.path.join(lab.BUILD, "fabricctl", "page.c")):
+        raise unittest.SkipTest("this build has no report page (FABRICD_REPORT)")
     Shared.browser = browser.Browser()
 
 
@@ -92,11 +94,10 @@ class File(Case):
         scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
         styles = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
         digest = [f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in scripts + styles]
-        self.assertEqual((len(scripts), len(styles)), (2, 1))
-        self.assertEqual(policy, f"default-src 'none'; script-src {digest[0]} {digest[1]}; style-src {digest[2]}; img-src data:; "
+        self.assertEqual((len(scripts), len(styles)), (1, 1))
+        self.assertEqual(policy, f"default-src 'none'; script-src {digest[0]}; style-src {digest[1]}; img-src data:; "
                                  "base-uri 'none'; form-action 'none'")
         self.assertEqual(re.findall(r'(?:src|href)="(?![#])([^"]*)"', page), ["data:,"])
-        self.assertIn("Mike Bostock", page)
         data = data_of(page)
         plane = data["planes"][0]
         self.assertEqual((plane["name"], len(plane["hosts"]["name"]), len(plane["devices"]["name"]), len(plane["switches"]["name"])),
@@ -209,6 +210,64 @@ class Used(Case):
         self.unfold(page)
         self.read_costs(page)
 
+    def test_zoom(self):
+        """Ctrl with the wheel zooms about the pointer, a drag moves what is under it and selects nothing; two fingers do both."""
+        page = self.show("fattree3:8")
+        page.value("document.getElementById('drawing').scrollIntoView({block: 'center'})")
+        x, y, w, h = page.value("(b => [b.x, b.y, b.width, b.height])(drawing.svg.getBoundingClientRect())")
+        x, y = round(x + w / 3), round(y + h / 3)
+        under = "drawing.zoom.invert(drawing.zoom.place({{clientX: {}, clientY: {}}}))"
+        scale, text = "drawing.zoom.k", "document.querySelector('#details').innerText"
+        before, chosen = page.value(under.format(x, y)), page.value(text)
+        page.ask("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=0, modifiers=2)
+        self.assertEqual(page.value(scale), 1)
+        page.ask("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=-50, modifiers=2)
+        self.assertAlmostEqual(page.value(scale), 2, 3)
+        self.near(page.value(under.format(x, y)), before)
+        self.mouse(page, ("mousePressed", x, y), ("mouseMoved", x + 30, y + 10), ("mouseMoved", x + 80, y + 40), ("mouseReleased", x + 80, y + 40))
+        self.near(page.value(under.format(x + 80, y + 40)), before)
+        self.assertEqual((page.value(scale), page.value(text)), (2, chosen))
+        self.mouse(page, ("mouseMoved", x, y))
+        self.near(page.value(under.format(x + 80, y + 40)), before)
+        self.fingers(page, "touchStart", (x, y), (x + 60, y))
+        middle = page.value(under.format(x + 30, y))
+        for i in range(1, 7):
+            self.fingers(page, "touchMove", (x - 10 * i, y + 5 * i), (x + 60 + 10 * i, y + 5 * i))
+        self.fingers(page, "touchEnd")
+        self.assertAlmostEqual(page.value(scale), 2 * 180 / 60, 3)
+        self.near(page.value(under.format(x + 30, y + 30)), middle)
+        page.click("#fit")
+        self.assertEqual(page.value("[drawing.zoom.x, drawing.zoom.y, drawing.zoom.k]"), [0, 0, 1])
+        self.zoom_costs(page)
+
+    def zoom_costs(self, page):
+        """The map never leaves its frame."""
+        page.value("heat.canvas.scrollIntoView({block: 'center'})")
+        x, y, w, h = page.value("(b => [b.x, b.y, b.width, b.height])(heat.canvas.getBoundingClientRect())")
+        x, y = round(x + 0.6 * w), round(y + 0.6 * h)
+        page.ask("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=-50, modifiers=2)
+        k = page.value("heat.zoom.k")
+        self.assertGreater(k, 1.5)
+        self.mouse(page, ("mousePressed", x, y), ("mouseMoved", x - 400, y - 400), ("mouseReleased", x - 400, y - 400))
+        self.near(page.value("[heat.zoom.x, heat.zoom.y]"), page.value("Array(2).fill((MARGIN + heat.size) * (1 - heat.zoom.k))"))
+        self.assertEqual(page.value("heat.zoom.k"), k)
+
+    def near(self, point, expected):
+        for a, b in zip(point, expected):
+            self.assertAlmostEqual(a, b, 2)
+
+    @staticmethod
+    def mouse(page, *events):
+        pressed = False
+        for kind, x, y in events:
+            pressed = kind == "mousePressed" or pressed and kind == "mouseMoved"
+            page.ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="none" if kind == "mouseMoved" else "left",
+                     buttons=1 if pressed else 0, clickCount=0 if kind == "mouseMoved" else 1)
+
+    @staticmethod
+    def fingers(page, kind, *places):
+        page.ask("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x, "y": y, "id": i} for i, (x, y) in enumerate(places)])
+
     def search(self, page):
         self.assertEqual(page.value("document.querySelectorAll('.host').length"), 0)
         self.assertEqual(self.find(page, "node0700"), "host node0700")
@@ -318,7 +377,7 @@ class Health(Case):
         marks = "[...document.querySelectorAll('.mark')].map(mark => mark.textContent)"
         self.assertEqual(page.value(marks), ["!"])
         page.click("#fold")
-        self.assertEqual(page.value("(d => [d.name, d.n.hosts])(d3.select('.mark').datum())"), ["pod0", 16])
+        self.assertEqual(page.value("(d => [d.name, d.n.hosts])(document.querySelector('.mark').item)"), ["pod0", 16])
         page.click(".mark circle")
         self.assertEqual((page.text("#details h3"), page.text("#details h4")), ("pod0", "1 finding"))
         page.click("#findings button.name")
@@ -386,7 +445,7 @@ class Health(Case):
                 whole = lab.fabric(spec, "capture")
                 _, page = self.told(whole, fabric_text.slower(whole, changed), width=390, height=844)
                 self.assertLessEqual(page.value("document.documentElement.scrollWidth"), page.value("document.documentElement.clientWidth"))
-                self.assertGreater(page.value("11 * drawing.svg.node().getScreenCTM().a"), 5.5)
+                self.assertGreater(page.value("11 * drawing.svg.getScreenCTM().a"), 5.5)
                 self.assertGreater(page.value("document.querySelectorAll('.mark').length"), 0)
 
     def test_boxes_of_a_ring(self):
@@ -464,7 +523,7 @@ class Told(Case):
     def check_names(self, page):
         """None breaks the page."""
         self.assertEqual(page.value("document.title"), "Fabric ib0")
-        self.assertEqual(page.value("document.scripts.length"), 3)
+        self.assertEqual(page.value("document.scripts.length"), 2)
         name = page.value("drawing.plane.hosts.name.find(name => name.includes('script'))")
         self.assertEqual(name, HOSTILE)
         self.assertEqual(self.find(page, HOSTILE), f"host {HOSTILE}, 2 findings")
@@ -492,10 +551,10 @@ class Told(Case):
     def check_print(self, page):
         """From the dark theme, in light colours, the whole fabric, with all that the tables hold; afterwards the page is as it was."""
         self.find(page, "node0020")
-        before = page.value("drawing.view.attr('transform')")
-        page.value("addEventListener('beforeprint', () => { window.printed = drawing.view.attr('transform'); })")
+        before = page.value("drawing.view.getAttribute('transform')")
+        page.value("addEventListener('beforeprint', () => { window.printed = drawing.view.getAttribute('transform'); })")
         self.assertTrue(page.pdf().startswith(b"%PDF"))
-        self.assertEqual((page.value("window.printed"), page.value("drawing.view.attr('transform')")), (None, before))
+        self.assertEqual((page.value("window.printed"), page.value("drawing.view.getAttribute('transform')")), (None, before))
         page.ask("Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}])
         self.assertEqual(page.value("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)")
         self.assertEqual(page.value("getComputedStyle(document.querySelector('.controls')).display"), "none")

@@ -3,21 +3,21 @@
 
 class Drawing {
   constructor(select) {
-    this.svg = d3.select("#drawing");
+    this.svg = document.getElementById("drawing");
     this.select = select;
-    this.view = this.svg.append("g");
+    this.view = this.svg.appendChild(svgElement("g"));
     for (const layer of ["rooms", "links", "boxes", "marks"])
-      this[layer] = this.view.append("g");
-    this.zoom = d3.zoom().scaleExtent([0.5, 60]).on("zoom", event => this.view.attr("transform", (d3.event ?? event).transform))
-      .filter(event => {
-        const { type, ctrlKey, button, touches } = d3.event ?? event;
-        return type === "wheel" ? ctrlKey : touches !== undefined ? touches.length > 1 : !button;
-      });
-    this.svg.call(this.zoom).on("dblclick.zoom", null).style("touch-action", "pan-x pan-y"); // one finger moves the page
-    this.svg.node().addEventListener("keydown", event => this.#key(event));
+      this[layer] = this.view.appendChild(svgElement("g"));
+    this.zoom = new Zoom(this.svg, { least: 0.5, most: 60, fingers: 2, moved: () => this.#moved(),
+      middle: () => [this.fold.root.w / 2, this.fold.root.h / 2],
+      place: ({ clientX, clientY }) => {
+        const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(this.svg.getScreenCTM().inverse());
+        return [x, y];
+      } });
+    this.svg.addEventListener("keydown", event => this.#key(event));
     addEventListener("resize", () => this.#resized());
-    addEventListener("beforeprint", () => this.view.attr("transform", null));
-    addEventListener("afterprint", () => this.view.attr("transform", d3.zoomTransform(this.svg.node())));
+    addEventListener("beforeprint", () => this.view.removeAttribute("transform"));
+    addEventListener("afterprint", () => this.#moved());
   }
 
   show(plane) {
@@ -42,6 +42,11 @@ class Drawing {
     this.#mark();
   }
 
+  #moved() {
+    const { x, y, k } = this.zoom;
+    this.view.setAttribute("transform", `translate(${x},${y}) scale(${k})`);
+  }
+
   // The size changes when a phone is turned.
   #resized() {
     if (this.narrow === isNarrow())
@@ -52,40 +57,40 @@ class Drawing {
 
   // Make the drawing as high as its full width needs.
   #size() {
-    const { w, h } = this.fold.root, room = this.svg.node().clientWidth * h / w;
-    this.svg.attr("viewBox", `0 0 ${w} ${h}`).style("height", `${Math.max(innerHeight * 0.3, Math.min(room, innerHeight * 0.75))}px`);
+    const { w, h } = this.fold.root, room = this.svg.clientWidth * h / w;
+    this.svg.setAttribute("viewBox", `0 0 ${w} ${h}`);
+    this.svg.style.height = `${Math.max(innerHeight * 0.3, Math.min(room, innerHeight * 0.75))}px`;
   }
 
   #boxes(layer, items) {
-    const drawing = this;
-    layer.selectAll("g").data(items).join(enter => {
-      const g = enter.append("g").on("click", function () { drawing.#act(d3.select(this).datum()); });
-      g.append("title");
-      g.append("rect").attr("rx", 5);
-      return g;
-    }).attr("transform", item => `translate(${item.left},${item.top})`).each(function (item) { drawing.#box(d3.select(this), item); });
+    for (const g of oneEach(layer, "g", items, made => {
+      made.append(svgElement("title"), svgElement("rect", { rx: 5 }));
+      made.addEventListener("click", () => this.#act(made.item));
+    }))
+      this.#box(g, g.item);
   }
 
   #box(g, item) {
     const down = this.#down(item), block = item.kind === "block", lines = block && !item.open ? boxLines(item) : [block ? `▾ ${item.name}` : item.label];
-    g.attr("class", `item ${item.kind}${item.open ? " open" : ""}${down && !item.open ? " down" : ""} ${HEALTH[this.#health(item)]}`).attr("role", "button")
-      .attr("aria-expanded", block ? item.open : null).attr("aria-label", this.describe(item));
-    g.select("title").text(this.describe(item));
-    g.select("rect").attr("width", item.w).attr("height", item.h);
+    put(g, { class: `item ${item.kind}${item.open ? " open" : ""}${down && !item.open ? " down" : ""} ${HEALTH[this.#health(item)]}`, role: "button",
+      "aria-expanded": block ? item.open : null, "aria-label": this.describe(item), transform: `translate(${item.left},${item.top})` });
+    g.children[0].textContent = this.describe(item);
+    put(g.children[1], { width: item.w, height: item.h });
     if (block && !item.open && badLine(item) !== "")
       lines.push(badLine(item));
     this.#devices(g, item);
     const middle = !item.open, first = item.open ? 15 : lines.length > 1 ? 15 : item.feet > 1 ? item.h / 2 + 1 : item.h / 2 + 4;
-    g.selectAll("text").data(lines).join("text").text((line, i) => i === 0 ? shortened(line, item.w - 8) : line)
-      .attr("class", (_, i) => i === 0 ? null : i === 1 ? "small" : "alarm")
-      .attr("x", middle ? item.w / 2 : 10).attr("text-anchor", middle ? "middle" : "start").attr("y", (_, i) => first + 14 * i);
+    oneEach(g, "text", lines).forEach((text, i) => {
+      text.textContent = i === 0 ? shortened(text.item, item.w - 8) : text.item;
+      put(text, { class: i === 0 ? null : i === 1 ? "small" : "alarm", x: middle ? item.w / 2 : 10, "text-anchor": middle ? "middle" : "start", y: first + 14 * i });
+    });
   }
 
   // Draw a foot for each device of a host with several, so that a device that is down is visible from afar.
   #devices(g, item) {
     const all = item.kind === "host" ? this.plane.hostDevices[item.index] : [], w = (item.w - 6) / all.length;
-    g.selectAll("line").data(all.length > 1 ? all : []).join("line").attr("x1", (_, i) => 3 + w * i + w / 8).attr("x2", (_, i) => 3 + w * (i + 1) - w / 8)
-      .attr("y1", item.h - 4).attr("y2", item.h - 4).attr("class", d => `device ${this.plane.deviceBad(d) ? "bad-device" : HEALTH[this.plane.deviceHealth(d)]}`);
+    oneEach(g, "line", all.length > 1 ? all : []).forEach((line, i) => put(line, { x1: 3 + w * i + w / 8, x2: 3 + w * (i + 1) - w / 8, y1: item.h - 4, y2: item.h - 4,
+      class: `device ${this.plane.deviceBad(line.item) ? "bad-device" : HEALTH[this.plane.deviceHealth(line.item)]}` }));
   }
 
   // Return the health of a host from its devices and cables; for a folded item, also from its gravest finding.
@@ -160,31 +165,32 @@ class Drawing {
   }
 
   #links() {
-    const drawing = this, { bundles } = this, most = Math.max(1, ...bundles.map(bundle => bundle.mbps));
+    const { bundles } = this, most = Math.max(1, ...bundles.map(bundle => bundle.mbps));
     const widest = bundles.length > 300 ? 1.5 : bundles.length > 100 ? 3 : 4;
-    this.links.classed("many", bundles.length > 300).selectAll("path").data(bundles).join(enter => {
-      const path = enter.append("path").on("click", function () { drawing.chooseLine(d3.select(this).datum()); });
-      path.append("title");
-      return path;
-    }).attr("d", linkPath).attr("class", bundle => `link ${HEALTH[bundle.health]}${bundle.bad === bundle.links.length ? " bad-link" : ""}`)
-      .attr("stroke-width", bundle => bundle.bad === bundle.links.length ? 1.6 : 0.7 + widest * bundle.mbps / most).select("title").text(bundleText);
+    this.links.classList.toggle("many", bundles.length > 300);
+    for (const path of oneEach(this.links, "path", bundles, made => {
+      made.append(svgElement("title"));
+      made.addEventListener("click", () => this.chooseLine(made.item));
+    })) {
+      const bundle = path.item, gone = bundle.bad === bundle.links.length;
+      put(path, { d: linkPath(bundle), class: `link ${HEALTH[bundle.health]}${gone ? " bad-link" : ""}`, "stroke-width": gone ? 1.6 : 0.7 + widest * bundle.mbps / most });
+      path.firstChild.textContent = bundleText(bundle);
+    }
   }
 
   // Mark lines, boxes and folded blocks with their number of findings: a click leads to these.
   #marks() {
-    const drawing = this, found = [...this.bundles.filter(({ from, to }) => from.kind !== "host" && to.kind !== "host"), ...this.seen.filter(item => !item.open)].filter(({ findings }) => findings.length > 0);
-    this.marks.selectAll("g").data(found).join(enter => {
-      const g = enter.append("g").on("click", function () { drawing.#choose(d3.select(this).datum()); });
-      g.append("circle");
-      g.append("text").attr("text-anchor", "middle").attr("y", 4);
-      return g;
-    }).attr("class", ({ findings }) => `mark ${HEALTH[Math.max(...findings.map(({ severity }) => severity))]}`)
-      .attr("transform", thing => `translate(${thing.kind ? [thing.left + thing.w - 2, thing.top + 2] : lineMiddle(thing)})`)
-      .each(function ({ findings }) {
-        const text = findings.length > 1 ? `${findings.length}` : "!";
-        d3.select(this).select("text").text(text);
-        d3.select(this).select("circle").attr("r", 5 + 3 * text.length);
-      });
+    const found = [...this.bundles.filter(({ from, to }) => from.kind !== "host" && to.kind !== "host"), ...this.seen.filter(item => !item.open)].filter(({ findings }) => findings.length > 0);
+    for (const g of oneEach(this.marks, "g", found, made => {
+      made.append(svgElement("circle"), svgElement("text", { "text-anchor": "middle", y: 4 }));
+      made.addEventListener("click", () => this.#choose(made.item));
+    })) {
+      const thing = g.item, { findings } = thing, text = findings.length > 1 ? `${findings.length}` : "!";
+      put(g, { class: `mark ${HEALTH[Math.max(...findings.map(({ severity }) => severity))]}`,
+        transform: `translate(${thing.kind ? [thing.left + thing.w - 2, thing.top + 2] : lineMiddle(thing)})` });
+      put(g.firstChild, { r: 5 + 3 * text.length });
+      g.lastChild.textContent = text;
+    }
   }
 
   #choose(thing) {
@@ -197,12 +203,18 @@ class Drawing {
   // Highlight the selected item, the keyboard's position, and the selected item's links; if it has none drawn, those
   // of its switches.
   #mark() {
-    const all = this.view.selectAll(".item"), { selected } = this;
-    this.links.selectAll("path").classed("selected", bundle => bundle === selected);
-    all.classed("selected", item => item === selected).attr("tabindex", item => item === this.current ? 0 : -1);
-    const paths = this.links.selectAll("path"), ends = set => bundle => set.includes(bundle.from) || set.includes(bundle.to);
-    const touches = selected?.links ? bundle => bundle === selected : [[selected], selected?.parent?.switches ?? []].map(ends).find(test => !paths.filter(test).empty());
-    paths.classed("near", bundle => touches?.(bundle) ?? false).classed("far", bundle => touches !== undefined && !touches(bundle));
+    const { selected } = this, paths = [...this.links.children];
+    for (const node of this.#items()) {
+      node.classList.toggle("selected", node.item === selected);
+      put(node, { tabindex: node.item === this.current ? 0 : -1 });
+    }
+    const ends = set => bundle => set.includes(bundle.from) || set.includes(bundle.to);
+    const touches = selected?.links ? bundle => bundle === selected : [[selected], selected?.parent?.switches ?? []].map(ends).find(test => paths.some(path => test(path.item)));
+    for (const path of paths) {
+      path.classList.toggle("selected", path.item === selected);
+      path.classList.toggle("near", touches?.(path.item) ?? false);
+      path.classList.toggle("far", touches !== undefined && !touches(path.item));
+    }
   }
 
   #act(item) {
@@ -246,8 +258,12 @@ class Drawing {
     this.focus();
   }
 
+  #items() {
+    return [...this.view.querySelectorAll(".item")];
+  }
+
   node(item) {
-    return this.view.selectAll(".item").filter(other => other === item).node();
+    return this.#items().find(node => node.item === item);
   }
 
   focus() {
@@ -267,15 +283,15 @@ class Drawing {
   #frame(box) {
     const { w, h } = this.fold.root, k = Math.max(1, Math.min(0.9 * w / box.w, 0.9 * h / box.h));
     const within = (size, middle) => Math.max(size * (1 - k), Math.min(0, size / 2 - k * middle));
-    this.svg.call(this.zoom.transform, d3.zoomIdentity.translate(within(w, box.left + box.w / 2), within(h, box.top + box.h / 2)).scale(k));
+    this.zoom.set({ x: within(w, box.left + box.w / 2), y: within(h, box.top + box.h / 2), k });
   }
 
   fit() {
-    this.svg.call(this.zoom.transform, d3.zoomIdentity);
+    this.zoom.set({ x: 0, y: 0, k: 1 });
   }
 
   by(factor) {
-    this.svg.call(this.zoom.scaleBy, factor);
+    this.zoom.by(factor);
   }
 
   foldAll() {
@@ -333,9 +349,9 @@ class Drawing {
   }
 
   #intoView(item) {
-    const [x, y] = d3.zoomTransform(this.svg.node()).apply([item.left + item.w / 2, item.top + item.h / 2]), { w, h } = this.fold.root;
+    const middle = [item.left + item.w / 2, item.top + item.h / 2], [x, y] = this.zoom.apply(middle), { w, h } = this.fold.root;
     if (x < 0 || y < 0 || x > w || y > h)
-      this.svg.call(this.zoom.translateTo, item.left + item.w / 2, item.top + item.h / 2);
+      this.zoom.centre(middle);
   }
 }
 

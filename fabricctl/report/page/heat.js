@@ -1,7 +1,8 @@
 // heat.js - the costs of a plane as a heat map: between groups from afar, between devices from near.
 "use strict";
 
-const MARGIN = isNarrow() ? 90 : 130, RAMP = ["#fff5c2", "#a6dba0", "#35a79c", "#2a6099", "#3a1a62"]; // from near to far
+const MARGIN = isNarrow() ? 90 : 130;
+const RAMP = [[255, 245, 194], [166, 219, 160], [53, 167, 156], [42, 96, 153], [58, 26, 98]]; // red, green, blue, from near to far
 
 class Heat {
   constructor() {
@@ -10,10 +11,8 @@ class Heat {
       this.canvas.width = this.canvas.height = Math.max(320, innerWidth - 20);
     this.context = this.canvas.getContext("2d", { willReadFrequently: true });
     this.size = this.canvas.width - MARGIN;
-    this.zoom = d3.zoom().extent([[MARGIN, MARGIN], [MARGIN + this.size, MARGIN + this.size]])
-      .translateExtent([[MARGIN, MARGIN], [MARGIN + this.size, MARGIN + this.size]])
-      .filter(event => (d3.event ?? event).type !== "wheel" || (d3.event ?? event).ctrlKey).on("zoom", () => this.draw());
-    d3.select(this.canvas).call(this.zoom).on("dblclick.zoom", null);
+    this.zoom = new Zoom(this.canvas, { least: 1, fingers: 1, within: this.#within.bind(this), moved: () => this.draw(),
+      middle: () => [MARGIN + this.size / 2, MARGIN + this.size / 2], place: event => this.#place(event) });
     this.canvas.addEventListener("click", event => this.#click(event));
     this.canvas.addEventListener("keydown", event => this.#key(event));
     for (const media of ["(prefers-color-scheme: dark)", "print"])
@@ -37,7 +36,7 @@ class Heat {
     this.#sameCost();
     this.#colours();
     this.cursor = [0, 0];
-    this.zoom.scaleExtent([1, Math.max(1, this.order.length * 24 / this.size)]);
+    this.zoom.most = Math.max(1, this.order.length * 24 / this.size);
     this.out();
   }
 
@@ -128,25 +127,21 @@ class Heat {
   #colours() {
     const values = [...new Set([...this.plane.costs.values, ...this.plane.costs.inside_texts.flatMap(text => [...text].map(Number))])]
       .filter(value => value !== null && value > 0).sort((a, b) => a - b);
-    const ramp = d3.interpolateRgbBasis(RAMP), scale = cost => ramp(cost / (values[values.length - 1] ?? 1));
+    const shade = cost => shadeOf(cost / (values[values.length - 1] ?? 1));
     this.colour = new Uint32Array(NO_PATH + 1).fill(0xff808080);
     for (let cost = 0; cost <= (values[values.length - 1] ?? 0); cost++) {
-      const { r, g, b } = d3.rgb(scale(cost));
+      const [r, g, b] = shade(cost);
       this.colour[cost] = 0xff000000 | b << 16 | g << 8 | r;
     }
     const told = values.length <= 14 ? values : range(0, 14).map(i => values[Math.round(i * (values.length - 1) / 13)]);
     legend("scale", [[0, "itself"], ...told.map(value => [value, `${value}`]), ...this.plane.costs.values.includes(null) ? [[NO_PATH, "no path"]] : []]
-      .map(([value, text]) => [swatch(value === NO_PATH ? "#808080" : scale(value)), text]));
+      .map(([value, text]) => [swatch(value === NO_PATH ? "#808080" : `rgb(${shade(value)})`), text]));
   }
 
   // ---- drawing
 
-  get transform() {
-    return d3.zoomTransform(this.canvas);
-  }
-
   get perDevice() {
-    return this.size / this.order.length * this.transform.k;
+    return this.size / this.order.length * this.zoom.k;
   }
 
   get near() {
@@ -161,7 +156,7 @@ class Heat {
 
   // Return the position of the first device, from the map's corner.
   #start(axis) {
-    return this.transform[axis] + MARGIN * this.transform.k - MARGIN;
+    return this.zoom[axis] + MARGIN * this.zoom.k - MARGIN;
   }
 
   draw() {
@@ -273,24 +268,24 @@ class Heat {
   // Go to the cell of two devices, near enough to see each cell.
   goTo(a, b) {
     this.cursor = [this.placeOf[a], this.placeOf[b]];
-    this.#centre(Math.max(this.transform.k, 14 * this.order.length / this.size));
+    this.#centre(Math.max(this.zoom.k, 14 * this.order.length / this.size));
     this.read();
   }
 
   #centre(k) {
     const unit = this.size / this.order.length, [y, x] = this.cursor.map(place => MARGIN + (place + 0.5) * unit), middle = MARGIN + this.size / 2;
-    const least = Math.max(1, Math.min(k, this.zoom.scaleExtent()[1]));
-    d3.select(this.canvas).call(this.zoom.transform, this.#within(d3.zoomIdentity.translate(middle - x * least, middle - y * least).scale(least)));
+    const least = Math.max(1, Math.min(k, this.zoom.most));
+    this.zoom.set(this.#within({ x: middle - x * least, y: middle - y * least, k: least }));
   }
 
   // Keep the view within the edges of the map.
   #within({ x, y, k }) {
     const low = (MARGIN + this.size) * (1 - k), high = MARGIN * (1 - k), bound = value => Math.min(high, Math.max(low, value));
-    return d3.zoomIdentity.translate(bound(x), bound(y)).scale(k);
+    return { x: bound(x), y: bound(y), k };
   }
 
   out() {
-    d3.select(this.canvas).call(this.zoom.transform, d3.zoomIdentity);
+    this.zoom.set({ x: 0, y: 0, k: 1 });
     this.read();
   }
 
@@ -298,7 +293,7 @@ class Heat {
   nearer() {
     const parts = this.cursor.map(place => this.sections[this.sectionAt[place]]);
     if (this.near)
-      return this.#centre(this.transform.k * 1.6);
+      return this.#centre(this.zoom.k * 1.6);
     const across = Math.max(...parts.map(part => part.n)), at = this.cursor;
     this.cursor = parts.map(part => part.first + (part.n - 1) / 2);
     this.#centre(Math.max(this.order.length / this.size * 1.01, this.order.length / across * 0.8));
@@ -316,10 +311,15 @@ class Heat {
       this.goTo(...devices);
   }
 
-  #click(event) {
+  // The canvas may be displayed smaller than it is.
+  #place({ clientX, clientY }) {
     const box = this.canvas.getBoundingClientRect(), scale = this.canvas.width / box.width;
-    const column = this.#at((event.clientX - box.left) * scale, "x"), row = this.#at((event.clientY - box.top) * scale, "y");
-    if (event.defaultPrevented || row < 0 || column < 0)
+    return [(clientX - box.left) * scale, (clientY - box.top) * scale];
+  }
+
+  #click(event) {
+    const [x, y] = this.#place(event), column = this.#at(x, "x"), row = this.#at(y, "y");
+    if (row < 0 || column < 0)
       return;
     this.cursor = [row, column];
     if (this.near)
@@ -338,7 +338,7 @@ class Heat {
     else if (event.key === "Enter" || event.key === "+")
       this.nearer();
     else if (event.key === "-")
-      this.#centre(this.transform.k / 1.6);
+      this.#centre(this.zoom.k / 1.6);
     else if (event.key === "Escape" || event.key === "0")
       this.out();
     else
@@ -357,8 +357,14 @@ class Heat {
       return at < 0 || at > this.size;
     });
     if (outside)
-      this.#centre(this.transform.k);
+      this.#centre(this.zoom.k);
     else
       this.draw();
   }
+}
+
+// Return red, green and blue of a part of the ramp.
+function shadeOf(part) {
+  const at = Math.max(0, Math.min(1, part)) * (RAMP.length - 1), i = Math.min(Math.floor(at), RAMP.length - 2);
+  return RAMP[i].map((from, c) => Math.round(from + (RAMP[i + 1][c] - from) * (at - i)));
 }

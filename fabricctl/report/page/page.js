@@ -18,15 +18,11 @@ function table(heads, rows) {
 }
 
 function swatch(colour) {
-  const svg = d3.create("svg").attr("width", 22).attr("height", 12);
-  svg.append("rect").attr("width", 22).attr("height", 12).attr("rx", 2).attr("stroke", "#8888").attr("fill", colour);
-  return svg.node();
+  return svgElement("svg", { width: 22, height: 12 }, [svgElement("rect", { width: 22, height: 12, rx: 2, stroke: "#8888", fill: colour })]);
 }
 
 function lineSwatch(classes, width = 3) {
-  const svg = d3.create("svg").attr("width", 26).attr("height", 8);
-  svg.append("line").attr("x2", 26).attr("y1", 4).attr("y2", 4).attr("stroke-width", width).attr("class", classes);
-  return svg.node();
+  return svgElement("svg", { width: 26, height: 8 }, [svgElement("line", { x2: 26, y1: 4, y2: 4, "stroke-width": width, class: classes })]);
 }
 
 function legend(id, rows) {
