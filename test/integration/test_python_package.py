@@ -590,7 +590,7 @@ class Daemon(unittest.TestCase):
                          "    print(json.dumps([pmixfab.list_pmix(), pmixfab.stale_pmix(), int(plane.matrix().sum())]))\n"
                          "tool.finalize()\n")
         done = lab.run([sys.executable, program, LIBRARY, self.daemon.uri()],
-                       env=dict(self.daemon.tool_env(), PYTHONPATH=PACKAGE))
+                       env=dict(self.daemon.tool_env(), PYTHONPATH=f"{PACKAGE}:{os.environ.get('PYTHONPATH', '')}"))
         self.assertEqual(done.returncode, 0, done.stderr)
         with pmixfab.open_rundir(self.daemon.rundir) as plane:
             self.assertEqual(json.loads(done.stdout), [["ib0"], False, int(plane.matrix().sum())])
