@@ -151,6 +151,27 @@ class Control(Case):
         self.check_serving()
 
 
+@unittest.skipIf(os.geteuid() != 0, "only root can be others, too")
+class ForeignTools(unittest.TestCase):
+    """[pmix] foreign_tools: who may connect. The daemon's group is root's here."""
+
+    def test_who_may_connect(self):
+        outsider, nogroup = pwd.getpwnam(OUTSIDER).pw_uid, pwd.getpwnam(OUTSIDER).pw_gid
+        callers = {"root": (0, 0), "outsider": (outsider, nogroup), "member": (outsider, 0)}
+        path = os.path.join(lab.tmpdir(), "fabric.txt")
+        lab.replace_file(path, lab.fabric("fattree2:2,1,2", "capture"))
+        for mode, admitted in (("yes", callers), ("no", ["root"]), ("group", ["root", "member"])):
+            daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}, "pmix": {"foreign_tools": mode}})
+            self.addCleanup(daemon.stop)
+            for name, (user, group) in callers.items():
+                with self.subTest(mode, caller=name):
+                    binary, env = lab.readable_copy(lab.program("stock_tool"), dict(daemon.tool_env(), TMPDIR="/tmp"))
+                    done = lab.run([binary, daemon.uri(), "register"], env=env, cwd="/", user=user, group=group, extra_groups=[])
+                    self.assertEqual(done.returncode == 0, name in admitted, done.stderr)
+            self.assertIn("pmixfab.generation uint64 1\n", daemon.tool("register").stdout)  # it serves on
+            daemon.stop()
+
+
 class PmixPort(Case):
     """Loopback only; and what comes there before a PMIx connection is made. The library itself (4.2) waits for each
     new connection's first message with all its thread, and dies of tools that die at the wrong moment."""
