@@ -6,30 +6,39 @@ import socket
 import struct
 import time
 
-from play import ANSWER_S, INDEX, Late, answered, fault, fixed, harmed, inapplicable, s, there
+from play import ANSWER_S, INDEX, OUTSIDER, Late, answered, fault, fixed, harmed, inapplicable, s, there
 
 
 @fault("C1")
 def released_twice(scene):
-    """Clients of a tool's name whose handshake fails give back the tool's record."""
+    """Clients whose handshake fails give back the record of a process of a job, or of a tool of that name."""
     host = scene.host()
-    victim = scene.stranger(host, kind=s.NAMED_TOOL, name=("victim", 0))
-    for _ in range(5):
-        scene.refused(host, kind=s.CLIENT, name=("victim", 0), psec="nosuch")
-    if host.harm() is None and answered(victim, s.QUERY, s.query(INDEX)) != 0:
-        return there("the tool whose name they used is answered no longer")
-    return harmed(host)
+    scene.job(host, ranks=1)
+    scene.stranger(host, kind=s.NAMED_TOOL, name=("victim", 0))
+    for name in ("job", "victim"):
+        for _ in range(5):
+            scene.refused(host, kind=s.CLIENT, name=(name, 0), psec="nosuch")
+        harm = host.harm()
+        if harm:
+            return there(f"{harm}: clients of the name of a {'process' if name == 'job' else 'tool'}")
+    client = scene.client(host, need=False)
+    if client.wait("init 0", 5):
+        return fixed("the server lives, and lets in the process")
+    return there(f"the process is not let in: {host.ended(0.5) or client.lines}")
 
 
 @fault("C2")
 def closed_twice(scene):
     host = scene.host(preload=True)
+    scene.job(host, ranks=1)
+    scene.refused(host, kind=s.CLIENT, name=("job", 0), cred=b"12345678")
     for _ in range(5):
         scene.refused(host, cred=b"12345678")
-    if not host.serves():
-        return there("the server answers no tool")
+    harm = host.harm()
     twice = host.stderr().count("close of a closed descriptor")
-    return there(f"{twice} of 5 failed handshakes close a closed descriptor") if twice else fixed("each descriptor is closed once")
+    if twice:
+        return there(f"{twice} failed handshakes close a closed descriptor")
+    return inapplicable("the server ends first: C14") if harm else fixed("each descriptor is closed once")
 
 
 @fault("C3")
@@ -113,13 +122,13 @@ def no_delay(scene):
 @fault("C8")
 def said_uid(scene):
     """Two numbers of a first message are the user."""
+    if os.geteuid() != 0:
+        return inapplicable("only root can try as another user")
     host = scene.host()
-    try:
-        scene.stranger(host, uid=4711, gid=4711)
-    except (EOFError, OSError):
-        return fixed("a credential of another uid is refused")
-    uid = host.need(r"connected \S+ uid (\d+)").group(1)
-    return there("a caller is the uid that it writes") if uid == "4711" else fixed(f"the host is told the uid {uid}")
+    script = ("try:\n    s.tool(uri, 3, uid=0, gid=0)\n    print('root')\n"
+              "except (EOFError, OSError):\n    print('refused')\n")
+    said = scene.outsider(host, script)
+    return there("another user who writes two zeros is root") if said == ["root"] else fixed("another user who writes two zeros is refused")
 
 
 def munge_connection(scene, host, credential):
@@ -176,7 +185,7 @@ def port_is_kept(scene):
     good, second = on_port(scene, port)
     if good:
         return fixed("the next server has the port")
-    return there(f"the next server does not get the port: {second.ended() or 'it runs without'}")
+    return there(f"the next server does not get the port: {second.ended() or 'it has ' + ('another one' if second.uri(0.1) else 'none')}")
 
 
 @fault("C12")
@@ -207,15 +216,18 @@ def namespace_not_on_list(scene):
 
 @fault("C15")
 def same_name(scene):
-    host = scene.host()
-    scene.stranger(host, kind=s.NAMED_TOOL, name=("again", 0))
+    """The bytes behind the list, which are taken for the first tool's user, may be zero: the user is not root."""
+    user = OUTSIDER if os.geteuid() == 0 else None
+    ids = {} if user is None else {"uid": user, "gid": user}
+    host = scene.host(user=user)
+    scene.stranger(host, kind=s.NAMED_TOOL, name=("again", 0), **ids)
     try:
-        second = scene.stranger(host, kind=s.NAMED_TOOL, name=("again", 1))
+        second = scene.stranger(host, kind=s.NAMED_TOOL, name=("again", 1), **ids)
     except (EOFError, OSError) as error:
         return there(f"the second tool of a namespace is refused: {host.ended(0.5) or error}")
     if answered(second, s.QUERY, s.query(INDEX)) != 0:
         return there("the second tool of a namespace is not answered")
-    return harmed(host, "two tools of one namespace are served")
+    return fixed("two tools of one namespace are served")
 
 
 @fault("C17", seconds=25)

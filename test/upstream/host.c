@@ -4,8 +4,8 @@
  *   host NSPACE [KEY=TEXT | KEY#NUMBER | KEY!]...      (attributes for PMIx_server_init)
  *
  * Prints "ready", takes one command a line, and prints a line for each, and one for each call of its
- * functions. It ends when its input does, without finalize. Which answers its functions give: the keys below
- * "answers".
+ * functions. It ends when its input does, without finalize. With UPSTREAM_TOOL in its environment it is a
+ * tool, too. Which answers its functions give: the keys below "answers".
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -82,7 +82,7 @@ static pmix_status_t client_finalized(const pmix_proc_t *proc, void *object, pmi
     return PMIX_OPERATION_SUCCEEDED;
 }
 
-/* Of the key "hold" there is no answer, "refuse" is refused, "big" is a MiB. */
+/* Of the key "hold" there is no answer, "refuse" is refused at once, and "fail" later; "big" is a MiB. */
 static pmix_status_t answer_query(pmix_proc_t *requestor, pmix_query_t *queries, size_t n,
                                   pmix_info_cbfunc_t cbfunc, void *cbdata)
 {
@@ -98,6 +98,10 @@ static pmix_status_t answer_query(pmix_proc_t *requestor, pmix_query_t *queries,
         return PMIX_ERR_NOT_FOUND;
     if (strcmp(key, "hold") == 0)
         return PMIX_SUCCESS;
+    if (strcmp(key, "fail") == 0) {
+        cbfunc(PMIX_ERR_NOT_FOUND, NULL, 0, cbdata, NULL, NULL);
+        return PMIX_SUCCESS;
+    }
     pmix_info_t *info = two_infos();
     if (strcmp(key, "big") == 0) {
         char *text = malloc(BIG);
@@ -338,8 +342,10 @@ static void do_job(char **words)
 {
     pmix_info_t *infos;
     char *nodes = NULL, *ranks = NULL;
-    uint32_t size = 2;
+    uint32_t size = 1;
     size_t n = 3;
+    for (const char *at = words[3]; *at != '\0'; at++)
+        size += *at == ',' || *at == ';';
     PMIX_INFO_CREATE(infos, MOST_WORDS + 3);
     PMIx_generate_regex(words[2], &nodes);
     PMIx_generate_ppn(words[3], &ranks);

@@ -55,10 +55,10 @@ def header_in_pieces(scene):
     host = scene.host()
     channel = scene.stranger(host)
     data = s.item(bytes([s.QUERY])) + s.query(INDEX)
-    for byte in struct.pack("!iIII", 0, 500, len(data), 0):
-        channel.send(bytes([byte]))
-        time.sleep(0.03)
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, EOFError):
+        for byte in struct.pack("!iIII", 0, 500, len(data), 0):
+            channel.send(bytes([byte]))
+            time.sleep(0.03)
         channel.send(data)
         if channel.answer()[0] == 500:
             return fixed("a header that comes in pieces is read")

@@ -24,6 +24,7 @@ import stranger as s  # noqa: E402
 
 INDEX, VENDOR, DEVICES, COUNT = "pmix.fab.idx", "pmix.fab.vndr", "pmix.fab.devs", "pmix.fab.nverts"
 LOST_CONNECTION = -61
+OUTSIDER = 4711  # the uid of another user
 ANSWER_S = 3  # for an answer that a server gives at once
 
 Result = collections.namedtuple("Result", "answer why")
@@ -62,16 +63,17 @@ class Late(Exception):
 class Process:
     """A program that takes commands, and prints a line for what it has seen."""
 
-    def __init__(self, scene, command, env):
+    def __init__(self, scene, command, env, user=None):
         self.scene = scene
         self.errors = os.path.join(scene.dir, f"errors{len(scene.processes)}")
         with open(self.errors, "wb") as errors:
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=env, cwd=scene.dir,
-                                            start_new_session=True)
+                                            start_new_session=True, user=user, group=user, extra_groups=None if user is None else [])
         scene.processes.append(self)
         self.pid, self.lines, self.closed = self.process.pid, [], False
         self._changed = threading.Condition()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def _read(self):
         for line in self.process.stdout:
@@ -153,6 +155,7 @@ class Process:
 
     def end(self):
         self.kill()
+        self._reader.join(5)
         for stream in (self.process.stdin, self.process.stdout):
             try:
                 stream.close()
@@ -163,10 +166,10 @@ class Process:
 class Host(Process):
     """host.c"""
 
-    def __init__(self, scene, infos, env):
+    def __init__(self, scene, infos, env, user=None):
         self.report = os.path.join(scene.dir, f"uri{len(scene.processes)}")
         self.tmp = env["TMPDIR"]
-        super().__init__(scene, [scene.library.program("host"), f"host{len(scene.processes)}", f"pmix.tcp.repuri={self.report}", *infos], env)
+        super().__init__(scene, [scene.library.program("host"), f"host{len(scene.processes)}", f"pmix.tcp.repuri={self.report}", *infos], env, user)
 
     def uri(self, timeout=10.0):
         """Its address; None: it has none."""
@@ -228,19 +231,23 @@ class Scene:
             env["LD_PRELOAD"] = self.library.program("watch.so")
         return dict(env, **more)
 
-    def bare(self, *infos, preload=False, **env):
+    def bare(self, *infos, preload=False, user=None, **env):
         """A host that may not come up."""
-        return Host(self, infos, self.env(preload, **env))
+        own = self.env(preload, **env)
+        if user is not None:
+            for folder in (self.dir, own["TMPDIR"]):
+                os.chown(folder, user, user)
+        return Host(self, infos, own, user)
 
-    def host(self, *infos, preload=False, **env):
-        host = self.bare(*infos, preload=preload, **env)
+    def host(self, *infos, preload=False, user=None, **env):
+        host = self.bare(*infos, preload=preload, user=user, **env)
         if host.uri() is None:
             raise Late(f"no host: {host.ended() or 'no address'}: {host.lines[-5:]} {host.stderr()[-300:]!r}")
         return host
 
-    def tool(self, host, *args, **env):
+    def tool(self, host, **env):
         """A tool with the library itself."""
-        tool = Process(self, [self.library.program("tool"), *args, host.uri()], self.env(**env))
+        tool = Process(self, [self.library.program("tool"), host.uri()], self.env(**env))
         tool.need("init 0", 10)
         return tool
 
@@ -262,6 +269,16 @@ class Scene:
         if need:
             client.need("init 0")
         return client
+
+    def outsider(self, host, script):
+        """Lines of a script that another user runs, with `uri` and stranger as `s`; only root can try."""
+        code = f"import sys\nsys.path.insert(1, {os.path.dirname(s.__file__)!r})\nimport stranger as s\nuri = {host.uri()!r}\n{script}"
+        python = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable  # which that user may run
+        done = subprocess.run([python, "-B", "-c", code], user=OUTSIDER, group=OUTSIDER, extra_groups=[], capture_output=True,
+                              text=True, timeout=10, check=False)
+        if done.returncode != 0:
+            raise Late(done.stderr[-300:])
+        return done.stdout.splitlines()
 
     def stranger(self, host, timeout=ANSWER_S, **options):
         channel = s.tool(host.uri(), timeout, **options)

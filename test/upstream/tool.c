@@ -1,7 +1,7 @@
 /*
  * tool.c - a caller with the stock library: a tool, or a process of a job.
  *
- *   tool URI | client | server URI      (server: a tool that is a server, too)
+ *   tool URI | client
  *
  * Prints "init STATUS NSPACE RANK", takes one command a line, and prints a line for each. It ends when its
  * input does, without finalize.
@@ -264,16 +264,12 @@ static const struct command {
 
 static pmix_status_t start(int argc, char **argv)
 {
-    pmix_info_t info[2];
-    bool yes = true;
+    pmix_info_t info;
     is_client = argc == 2 && strcmp(argv[1], "client") == 0;
     if (is_client)
         return PMIx_Init(&self, NULL, 0);
-    PMIX_INFO_LOAD(&info[0], PMIX_SERVER_URI, argv[argc - 1], PMIX_STRING);
-    if (argc == 2)
-        return PMIx_tool_init(&self, info, 1);
-    PMIX_INFO_LOAD(&info[1], PMIX_LAUNCHER, &yes, PMIX_BOOL);
-    return PMIx_tool_init(&self, info, 2);
+    PMIX_INFO_LOAD(&info, PMIX_SERVER_URI, argv[1], PMIX_STRING);
+    return PMIx_tool_init(&self, &info, 1);
 }
 
 int main(int argc, char **argv)

@@ -26,11 +26,20 @@ def each_harms(scene, messages):
 
 @fault("R1", seconds=30)
 def counts(scene):
-    """One of them is there: the lower half of the count says so."""
-    many = s.size((1 << 32) + 1)
-    query = s.item(s.signed(1) + s.text(INDEX) + s.flex(0))
-    return each_harms(scene, {"query": (s.QUERY, many, query), "log": (s.LOG, s.item(s.flex(0)), many, s.item(s.info("k", s.BOOL, b"\1"))),
-                              "lookup": (s.LOOKUP, s.item(s.flex(0)), s.size(1), s.item(s.text("k")), many, s.item(s.info("k", s.BOOL, b"\1")))})
+    """Arrays are made for a count, whatever the message holds."""
+    found = []
+    for name, n, message in (("query", 20_000_000, (s.QUERY,)), ("log", 1_000_000, (s.LOG, s.item(s.flex(0)))),
+                             ("registration for events", 100_000_000, (s.REGEVENTS,))):
+        host = scene.host()
+        channel = scene.stranger(host)
+        before = host.memory("VmPeak")
+        answered(channel, *message, s.size(n))
+        grown = host.memory("VmPeak") - before
+        harm = host.harm()
+        host.kill()
+        if harm or grown > 300:
+            found.append(harm or f"{grown:.0f} MiB for a {name} of 20 bytes")
+    return there("; ".join(found)) if found else fixed("a count that the message does not hold makes no array")
 
 
 @fault("R2")
@@ -138,7 +147,7 @@ def output_of_a_tool(scene):
     channel.post(s.item(s.text("writer") + s.flex(0)) + s.item(s.flex(2)) + s.size(999) + s.infos() + s.item(s.flex(len(said)) + said), tag=2)
     harm = host.harm()
     if harm:
-        return there(harm)
+        return there(f"{harm}, which writes them although it has no output")
     if any("written by a tool" in line for line in host.lines):
         return there("a tool's bytes are on the server's standard output")
     return fixed("nothing is written")
