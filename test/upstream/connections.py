@@ -176,8 +176,16 @@ def on_port(scene, port):
     return host.uri(5) is not None and host.port() == port and host.serves(), host
 
 
+def free_port():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        return other.getsockname()[1]
+
+
 @fault("C11")
 def port_is_kept(scene):
+    if not on_port(scene, free_port())[0]:
+        raise Late("a free port is not taken")
     host = scene.host()
     scene.stranger(host)
     port = host.port()

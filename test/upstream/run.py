@@ -49,7 +49,7 @@ class Library:
             self.env["PKG_CONFIG_PATH"] = found[0]
         self.to = to
         said = self.config("--modversion")
-        self.version = re.match(r"[.\d]+" if said < "7" else r"[.\d]+(rc\d+)?", said).group()  # releases before 7 may say rc, too
+        self.version = re.match(r"[.\d]+" if said < "6" else r"[.\d]+(rc\d+)?", said).group()  # releases before 6 may say rc, too
         self.libdir = self.config("--variable=libdir")
         # Debian's prefix has no programs.
         self.bin = [path for path in (os.path.join(self.config("--variable=prefix"), "bin"), *([] if prefix else ["/usr/bin"]))
