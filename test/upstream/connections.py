@@ -16,9 +16,8 @@ def released_twice(scene):
     scene.job(host, ranks=1)
     scene.stranger(host, kind=s.NAMED_TOOL, name=("victim", 0))
     for name in ("job", "victim"):
-        for _ in range(5):
-            scene.refused(host, kind=s.CLIENT, name=(name, 0), psec="nosuch")
-        harm = host.harm()
+        all(scene.refused(host, kind=s.CLIENT, name=(name, 0), psec="nosuch") for _ in range(5))
+        harm = host.harm(1.5)
         if harm:
             return there(f"{harm}: clients of the name of a {'process' if name == 'job' else 'tool'}")
     client = scene.client(host, need=False)
@@ -81,7 +80,7 @@ def credential_length(scene):
     return harmed(host)
 
 
-@fault("C6", "C16", seconds=25)
+@fault("C6", "C16")
 def no_descriptor(scene):
     """No descriptor is left when a connection comes."""
     host = scene.host()
@@ -238,7 +237,7 @@ def same_name(scene):
     return fixed("two tools of one namespace are served")
 
 
-@fault("C17", seconds=25)
+@fault("C17")
 def never_read(scene):
     host = scene.host()
     scene.job(host)

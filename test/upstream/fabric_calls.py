@@ -58,7 +58,9 @@ def status_of_unpacking(scene):
     host = scene.host()
     host.must("refuse", "refuses")
     status = int(scene.tool(host).must("register_nb", "registered (.*)").group(1))
-    return fixed("the callback gets the server's status") if status == NOT_FOUND else there(f"the callback gets {status}, and the server said {NOT_FOUND}")
+    if status == NOT_FOUND:
+        return fixed("the callback gets the server's status")
+    return there(f"the callback gets {status}, and the server said {NOT_FOUND}")
 
 
 @fault("F6")
@@ -79,7 +81,9 @@ def error_not_passed_on(scene):
     other, host = scene.host(), scene.host()
     host.must(f"attach {other.uri()}", "attached 0")
     status = answered(scene.stranger(host), s.QUERY, s.query("fail"))
-    return there("a query that the host answers with an error is not answered") if status is None else fixed(f"the host's error is passed on ({status})")
+    if status is None:
+        return there("a query that the host answers with an error is not answered")
+    return fixed(f"the host's error is passed on ({status})")
 
 
 @fault("F8")
@@ -97,7 +101,7 @@ def component_not_closed(scene):
     said = host.stderr()
     if "component: closed" in said:
         return fixed("a component is closed in finalize")
-    return there("a component is unloaded without being closed" if "component: unloaded" in said else "a component is not closed in finalize")
+    return there(f"a component is {'unloaded' if 'component: unloaded' in said else 'left'} without being closed")
 
 
 def in_folder(scene, mode, told):
@@ -141,7 +145,8 @@ def pquery(scene):
     program = scene.library.installed("pquery")
     if program is None:
         return inapplicable("this installation has no pquery")
-    done = subprocess.run([program, "--uri", scene.host().uri(), INDEX], env=scene.env(), capture_output=True, text=True, timeout=10, check=False)
+    command = [program, "--uri", scene.host().uri(), INDEX]
+    done = subprocess.run(command, env=scene.env(), capture_output=True, text=True, timeout=10, check=False)
     return there(f"pquery dies of signal {-done.returncode}") if done.returncode < 0 else fixed(f"pquery ends with {done.returncode}")
 
 
@@ -166,7 +171,7 @@ def refreshed(scene):
     return fixed("the new value is found") if got[1] == "0 new" else there(f"after a refresh: {got[1]}")
 
 
-@fault("F15", seconds=25)
+@fault("F15")
 def timers(scene):
     host = scene.host()
     scene.job(host, ranks=3)
@@ -201,7 +206,7 @@ def with_array(scene, n, key=DEVICES):
     return host.lines, init.group(1) if init else None, host.ended(0.5)
 
 
-@fault("F17", seconds=30)
+@fault("F17")
 def shared_memory_too_small(scene):
     _, init, _ = with_array(scene, 2)
     if init != "0":

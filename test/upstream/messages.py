@@ -47,7 +47,9 @@ def never_freed(scene):
     host.serves()
     time.sleep(0.5)
     grown = host.memory("VmSize") - before
-    return there(f"{grown:.0f} MiB stay of 5 messages of 24 MiB whose connections are lost") if grown > 80 else fixed("their memory is freed")
+    if grown > 80:
+        return there(f"{grown:.0f} MiB stay of 5 messages of 24 MiB whose connections are lost")
+    return fixed("their memory is freed")
 
 
 @fault("M4")

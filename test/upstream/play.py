@@ -25,6 +25,7 @@ import stranger as s  # noqa: E402
 INDEX, VENDOR, DEVICES, COUNT = "pmix.fab.idx", "pmix.fab.vndr", "pmix.fab.devs", "pmix.fab.nverts"
 LOST_CONNECTION = -61
 OUTSIDER = 4711  # the uid of another user
+DEADLINE_S = 30  # of a check
 ANSWER_S = 3  # for an answer that a server gives at once
 
 Result = collections.namedtuple("Result", "answer why")
@@ -43,15 +44,15 @@ def inapplicable(why):
     return Result("n/a", why)
 
 
-FAULTS = {}  # by name: (function, seconds)
+FAULTS = {}  # by name: (function, all names of it)
 
 
-def fault(*names, seconds=20):
+def fault(*names):
     """A check of these faults; of several, it returns a dictionary of their results."""
     def add(function):
         for name in names:
             assert name not in FAULTS, name
-            FAULTS[name] = function, names, seconds
+            FAULTS[name] = function, names
         return function
     return add
 
@@ -104,7 +105,8 @@ class Process:
     def need(self, pattern, timeout=10, start=0):
         match = self.wait(pattern, timeout, start)
         if match is None:
-            raise Late(f"no line {pattern!r} of process {self.pid}, {self.ended() or 'which runs'}: {self.lines[-5:]} {self.stderr()[-300:]!r}")
+            state = self.ended() or "which runs"
+            raise Late(f"no line {pattern!r} of process {self.pid}, {state}: {self.lines[-5:]} {self.stderr()[-300:]!r}")
         return match
 
     def tell(self, command):
@@ -169,7 +171,8 @@ class Host(Process):
     def __init__(self, scene, infos, env, user=None):
         self.report = os.path.join(scene.dir, f"uri{len(scene.processes)}")
         self.tmp = env["TMPDIR"]
-        super().__init__(scene, [scene.library.program("host"), f"host{len(scene.processes)}", f"pmix.tcp.repuri={self.report}", *infos], env, user)
+        name = f"host{len(scene.processes)}"
+        super().__init__(scene, [scene.library.program("host"), name, f"pmix.tcp.repuri={self.report}", *infos], env, user)
 
     def uri(self, timeout=10.0):
         """Its address; None: it has none."""
@@ -200,9 +203,8 @@ class Host(Process):
 
     def harm(self, timeout=ANSWER_S):
         """How a deed has ended it, in words; None: it lives and answers."""
-        for _ in range(2):
-            if self.serves(timeout):
-                return None
+        if self.serves(timeout) or self.ended() is None and self.serves(timeout):
+            return None
         ended = self.ended(1)
         return f"{ended} of the server" if ended else "the server answers no tool"
 
@@ -211,13 +213,22 @@ class Scene:
     """The folder and the processes of one check."""
 
     def __init__(self, library, name):
-        self.library, self.name, self.processes, self.channels = library, name, [], []
+        self.library, self.processes, self.channels, self.late = library, [], [], False
         self.dir = tempfile.mkdtemp(prefix=f"upstream-{name}-")
 
     def __enter__(self):
+        self._deadline = threading.Timer(DEADLINE_S, self._end)
+        self._deadline.start()
         return self
 
+    def _end(self):
+        """What waits for these processes goes on."""
+        self.late = True
+        for process in self.processes:
+            process.kill()
+
     def __exit__(self, *_):
+        self._deadline.cancel()
         for channel in self.channels:
             channel.close()
         for process in reversed(self.processes):
@@ -291,9 +302,12 @@ class Scene:
         return channel
 
     def refused(self, host, **options):
-        """A handshake that cannot succeed."""
-        with contextlib.suppress(OSError), s.knock(host.uri(), s.first(**options), ANSWER_S) as channel:
-            channel.ended()
+        """A handshake that cannot succeed. False: the server has ended, or does not answer."""
+        try:
+            with s.knock(host.uri(), s.first(**options), 1) as channel:
+                return channel.ended() and host.ended() is None
+        except OSError:
+            return False
 
     def connect(self, host, timeout=ANSWER_S):
         channel = s.Channel(host.uri(), timeout)

@@ -97,6 +97,8 @@ def check(library, function, names):
     try:
         with play.Scene(library, names[0]) as scene:
             found = function(scene)
+            if scene.late:
+                raise play.Late("no answer within the deadline")
     except Exception as error:  # pylint: disable=broad-except
         found = play.Result("error", f"{type(error).__name__}: {error}")
     return found if isinstance(found, dict) else dict.fromkeys(names, found)
@@ -105,7 +107,7 @@ def check(library, function, names):
 def run(library, wanted, jobs, report=lambda name, result: None):
     """Results of the faults with these names, by name."""
     found, lock = {}, threading.Lock()
-    checks = {function: names for function, names, _ in (play.FAULTS[name] for name in wanted)}
+    checks = dict(play.FAULTS[name] for name in wanted)
 
     def one(item):
         results = check(library, *item)
@@ -150,7 +152,8 @@ def main():
                     lambda name, result: print(f"{name:4}{result.answer:6} {result.why}", flush=True))
     if args.json:
         with open(args.json, "w", encoding="utf-8") as file:
-            json.dump({"version": library.version, "faults": {name: list(found[name]) for name in sorted(found, key=order)}}, file, indent=1)
+            faults = {name: list(found[name]) for name in sorted(found, key=order)}
+            json.dump({"version": library.version, "faults": faults}, file, indent=1)
             file.write("\n")
     return 1 if any(result.answer == "error" for result in found.values()) else 0
 

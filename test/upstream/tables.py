@@ -19,7 +19,8 @@ def read(paths):
         with open(path, encoding="utf-8") as file:
             one = json.load(file)
         found.setdefault(one["version"], {}).update(one["faults"])
-    wrong = [f"{version} {name}: {why}" for version, faults in found.items() for name, (answer, why) in faults.items() if answer not in SIGN]
+    wrong = [f"{version} {name}: {why}" for version, faults in found.items() for name, (answer, why) in faults.items()
+             if answer not in SIGN]
     if wrong:
         raise SystemExit(f"run.py: {'; '.join(wrong)}")
     return dict(sorted(found.items(), key=lambda item: key(item[0])))
@@ -63,9 +64,19 @@ def write(path, results, checks, unshown):
     told = {name for match in MARK.finditer(text) for name, _ in rows_of(match.group(2))}
     if told != set(checks) | set(unshown):
         raise SystemExit(f"run.py: {path} or the checks lack {', '.join(sorted(told ^ (set(checks) | set(unshown))))}")
-    text = MARK.sub(lambda match: f"<!-- results {match.group(1)} -->\n{table(rows_of(match.group(2)), found, unshown)}<!-- end -->\n", text)
+
+    def again(match):
+        return f"<!-- results {match.group(1)} -->\n{table(rows_of(match.group(2)), found, unshown)}<!-- end -->\n"
+    text = MARK.sub(again, text)
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
+
+
+def nearest(path, version):
+    """The version, or the last one before it, or the first one, that has a column."""
+    with open(path, encoding="utf-8") as file:
+        head = cells(MARK.search(file.read()).group(2).splitlines()[0])[2:]
+    return max([other for other in head if key(other) <= key(version)] or head[:1], key=key)
 
 
 def column(path, version):

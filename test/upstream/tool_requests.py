@@ -24,7 +24,7 @@ def each_harms(scene, messages):
     return there("; ".join(found)) if found else fixed("the server lives and answers")
 
 
-@fault("R1", seconds=30)
+@fault("R1")
 def counts(scene):
     """Arrays are made for a count, whatever the message holds."""
     found = []
@@ -67,7 +67,7 @@ def types_of_infos(scene):
     return each_harms(scene, {key: (*registration, s.infos(s.info(key, s.BOOL, b"\1"))) for key in ("pmix.evproc", "pmix.evaffected")})
 
 
-@fault("R5", seconds=30)
+@fault("R5")
 def odd_queries(scene):
     return each_harms(scene, {
         "without a key": (s.QUERY, s.size(1), s.item(s.signed(0) + s.flex(0))),
@@ -144,7 +144,8 @@ def output_of_a_tool(scene):
     host = scene.host()
     channel = scene.stranger(host, kind=s.NAMED_TOOL, name=("writer", 0))
     said = b"written by a tool\n"
-    channel.post(s.item(s.text("writer") + s.flex(0)) + s.item(s.flex(2)) + s.size(999) + s.infos() + s.item(s.flex(len(said)) + said), tag=2)
+    source, stdout, nobody = s.item(s.text("writer") + s.flex(0)), s.item(s.flex(2)), s.size(999)
+    channel.post(source + stdout + nobody + s.infos() + s.item(s.flex(len(said)) + said), tag=2)
     harm = host.harm()
     if harm:
         return there(f"{harm}, which writes them although it has no output")
@@ -213,7 +214,7 @@ def queries_kept(scene):
     return there(said) if each > 40 or own > 40 else fixed(said)
 
 
-@fault("R15", seconds=30)
+@fault("R15")
 def attributes_of_a_function(scene):
     """Again and again: some libraries answer now and then."""
     host = scene.host()
@@ -251,7 +252,9 @@ def of_another_node(scene):
     got = [client.must(f"get {VENDOR} = {rank} pmix.hname=there pmix.node.info!", "got (.*)").group(1) for rank in (0, -2)]
     if got[1] != "0 two":
         raise Late(f"of no process: {got[1]}")
-    return fixed("the named node's value is found") if got[0] == got[1] else there(f"the value is found for no process, and for a process it is {got[0]}")
+    if got[0] == got[1]:
+        return fixed("the named node's value is found")
+    return there(f"the value is found for no process, and for a process it is {got[0]}")
 
 
 @fault("R18", "F14")
