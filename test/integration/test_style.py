@@ -15,7 +15,7 @@ import rooms
 # Other people's headers that only some folders may see.
 ONLY_IN = {
     r"pmix": ["libpmixfab/pmix", "libpmixfab/mca", "guard", "fabricd", "fabric-host", "fabricctl", "examples", "test"],
-    r"pmix/src/|src/": ["libpmixfab/mca", "libpmixfab/pmix/relay", "guard", "test/unit/guard", "test/unit/mca"],
+    r"pmix/src/|src/": ["libpmixfab/mca", "libpmixfab/pmix/relay", "guard", "test/unit/guard", "test/unit/mca", "test/upstream"],
     r"infiniband/": ["probes", "test"],
     r"hwloc|rdma/|uct/|ucs/": ["probes", "test"],
     r"munge\.h": ["fabricd", "guard", "test"],
