@@ -67,6 +67,9 @@ struct pmix_guard {
 
     /* Do not limit connections of this user, root, and this process's user. */
     void (*prefer)(uid_t uid);
+    /* Admit connections of these users only. NULL: of all. Before the server starts; fn is called by any
+     * thread. */
+    void (*admit)(bool (*fn)(uid_t uid));
     unsigned (*connected)(void); /* number of connections */
     unsigned (*refused)(void);   /* refused connections since the start */
 

@@ -131,7 +131,8 @@ int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict size)
         if (connections_admit(taken, guard_serves_user()))
             return taken;
         guard_log(guard_serves_user() ? "a PMIx connection of another user was refused"
-                                      : "a PMIx connection was refused: its user or host has too many");
+                                      : "a PMIx connection was refused: its user or host has too many, or "
+                                        "[pmix] foreign_tools excludes its user");
         close(taken);
     }
     errno = ACCEPT_LATER;
@@ -450,7 +451,7 @@ static void connect_on_opened(uint32_t number, bool good, uid_t uid, gid_t gid)
     struct waiting *w;
     DL_SEARCH_SCALAR(for_opening.first, w, number, number);
     if (w != NULL)
-        stop_waiting(w, !good || uid != w->uid || gid != w->gid);
+        stop_waiting(w, !good || uid != w->uid || gid != w->gid || !connections_admits(uid));
 }
 
 static void connect_on_impatience(evutil_socket_t sd, short what, void *arg)

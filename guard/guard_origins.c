@@ -143,6 +143,19 @@ void connections_prefer(uid_t uid)
 
 /* ---- with the lock held -------------------------------------------------------------------------- */
 
+static bool (*_Atomic admits_user)(uid_t uid);
+
+void connections_admit_only(bool (*fn)(uid_t uid))
+{
+    atomic_store(&admits_user, fn);
+}
+
+bool connections_admits(uid_t uid)
+{
+    bool (*fn)(uid_t) = atomic_load(&admits_user);
+    return fn == NULL || fn(uid);
+}
+
 static bool connections_prefers(uid_t uid)
 {
     return uid == 0 || uid == geteuid() || uid == preferred_uid;
@@ -219,7 +232,8 @@ bool connections_admit(int fd, bool own_only)
     if (fd < 0 || fd >= MOST_PLACES)
         return false;
     origin_of(fd, &origin);
-    if (own_only && (origin.local == 0 || origin.uid != geteuid()))
+    if ((own_only && (origin.local == 0 || origin.uid != geteuid())) ||
+        (origin.local != 0 && !connections_admits(origin.uid)))
         return false;
     pthread_mutex_lock(&lock);
     atomic_store(&owner, getpid());

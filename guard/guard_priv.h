@@ -60,6 +60,9 @@ void *guard_find_original(const char *name);
  * preferred users. Any thread; a forked process sees no connections.
  */
 void connections_prefer(uid_t uid);
+void connections_admit_only(bool (*fn)(uid_t uid));
+/* Return whether connections of this user are admitted. */
+bool connections_admits(uid_t uid);
 
 /*
  * Admit a new connection. False: the connection is of another user, and other users are rejected

@@ -39,6 +39,7 @@ const struct pmix_guard pmix_guard = {
     .log_to = guard_log_to,
     .on_left = guard_on_left,
     .prefer = connections_prefer,
+    .admit = connections_admit_only,
     .connected = connections_count,
     .refused = connections_count_refused,
     .job_forgotten = guard_job_forgotten,

@@ -116,7 +116,6 @@ struct config {
 
     struct config_place at[CONFIG_MAX_SETTINGS]; /* the source of each setting, in the order of the table */
     /* Fields that only fabricd-pmix has: the members of the group, for FOREIGN_GROUP. */
-    gid_t tool_group;
     uid_t *tool_users;
     size_t n_tool_users;
     /* Fields that only the command line sets. */

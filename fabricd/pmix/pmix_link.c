@@ -26,8 +26,8 @@ static json_t *settings_text(const char *text)
     return text == NULL ? json_null() : json_string(text);
 }
 
-/* The group of this process with its members, for the server's process, which cannot look users up. */
-static json_t *settings_group(void)
+/* The members of the group of this process, for the server's process, which cannot look users up. */
+static json_t *settings_members(void)
 {
     json_t *users = json_array();
     const struct group *group = getgrgid(getegid());
@@ -36,7 +36,7 @@ static json_t *settings_group(void)
         if (user != NULL)
             json_array_append_new(users, json_integer(user->pw_uid));
     }
-    return json_pack("{s:I, s:o}", "gid", (json_int_t)getegid(), "users", users);
+    return users;
 }
 
 int pmix_settings_write(const struct config *config, struct fab_err *err)
@@ -48,8 +48,8 @@ int pmix_settings_write(const struct config *config, struct fab_err *err)
         json_pack("{s:i, s:o, s:b, s:o, s:i, s:i, s:i, s:o}", "role", (int)config->role, "host",
                   settings_text(config->host), "remote", config->role == ROLE_SCHEDULER && config->remote,
                   "listen", settings_text(config->pmix_listen), "port", (int)config->pmix_port, "log",
-                  (int)config->log, "foreign_tools", (int)config->foreign_tools, "group",
-                  config->foreign_tools == FOREIGN_GROUP ? settings_group() : json_null());
+                  (int)config->log, "foreign_tools", (int)config->foreign_tools, "members",
+                  config->foreign_tools == FOREIGN_GROUP ? settings_members() : json_null());
     char *text = all == NULL ? NULL : json_dumps(all, JSON_COMPACT);
     const int failed = text == NULL ? ENOMEM : file_replace(path, beside, text, strlen(text));
     json_decref(all);
@@ -73,11 +73,9 @@ static bool settings_trusted(const char *rundir, const char *path)
            (file.st_uid == 0 || file.st_uid == dir.st_uid || file.st_uid == geteuid());
 }
 
-static int settings_take_group(const json_t *group, struct config *out)
+static int settings_take_members(const json_t *users, struct config *out)
 {
-    const json_t *users = json_object_get(group, "users");
     const size_t n = json_array_size(users);
-    out->tool_group = (gid_t)json_integer_value(json_object_get(group, "gid"));
     out->tool_users = calloc(n + 1, sizeof(*out->tool_users));
     if (out->tool_users == NULL)
         return PMIXFAB_ERR_NOMEM;
@@ -105,7 +103,8 @@ static int settings_take(json_t *all, struct config *out)
     if ((host != NULL && config_text(&out->host, host) != PMIXFAB_OK) ||
         (listen != NULL && config_text(&out->pmix_listen, listen) != PMIXFAB_OK))
         return PMIXFAB_ERR_NOMEM;
-    return foreign == FOREIGN_GROUP ? settings_take_group(json_object_get(all, "group"), out) : PMIXFAB_OK;
+    return foreign == FOREIGN_GROUP ? settings_take_members(json_object_get(all, "members"), out)
+                                    : PMIXFAB_OK;
 }
 
 int pmix_settings_read(const char *rundir, struct config *out, char **text, struct fab_err *err)

@@ -54,11 +54,11 @@ static pmix_status_t client_finalized(const pmix_proc_t *proc, void *object, pmi
 }
 
 /* [pmix] foreign_tools */
-static bool tool_is_admitted(uid_t user, gid_t group)
+static bool tool_is_admitted(uid_t user)
 {
     if (settings->foreign_tools == FOREIGN_YES || user == 0 || user == geteuid())
         return true;
-    bool member = group == settings->tool_group;
+    bool member = false;
     for (size_t i = 0; i < settings->n_tool_users; i++)
         member = member || user == settings->tool_users[i];
     return settings->foreign_tools == FOREIGN_GROUP && member;
@@ -73,21 +73,18 @@ static void server_tool_connected(pmix_info_t *info, size_t n, pmix_tool_connect
 {
     pmix_proc_t proc;
     uid_t user = (uid_t)-1;
-    gid_t group = (gid_t)-1;
     PMIX_PROC_CONSTRUCT(&proc);
     for (size_t i = 0; i < n; i++) {
         const pmix_value_t *value = &info[i].value;
         if (PMIX_CHECK_KEY(&info[i], PMIX_USERID) && value->type == PMIX_UINT32)
             user = value->data.uint32;
-        else if (PMIX_CHECK_KEY(&info[i], PMIX_GRPID) && value->type == PMIX_UINT32)
-            group = value->data.uint32;
         if (PMIX_CHECK_KEY(&info[i], PMIX_NSPACE) && info[i].value.type == PMIX_STRING &&
             info[i].value.data.string != NULL)
             PMIX_LOAD_NSPACE(proc.nspace, info[i].value.data.string);
         else if (PMIX_CHECK_KEY(&info[i], PMIX_RANK) && info[i].value.type == PMIX_PROC_RANK)
             proc.rank = info[i].value.data.rank;
     }
-    if (!tool_is_admitted(user, group)) {
+    if (!tool_is_admitted(user)) {
         log_debug("pmix: a tool of user %u is refused: foreign_tools", user);
         cbfunc(PMIX_ERR_NO_PERMISSIONS, &proc, cbdata);
         return;
@@ -320,6 +317,7 @@ static void server_start_guard(const struct config *config)
         return;
     guard->log_to(server_on_guard_log);
     guard->on_left(long_poll_left);
+    guard->admit(config->foreign_tools == FOREIGN_YES ? NULL : tool_is_admitted);
     guard->serve(config->role == ROLE_HOST ? GUARD_SERVER_USER : GUARD_SERVER_FABRIC);
 }
 
@@ -347,8 +345,8 @@ int server_start(const struct config *config, struct served *served, pmix_server
     uint32_t rank = 0;
     bool yes = true, foreign = config->foreign_tools != FOREIGN_NO,
          is_scheduler = config->role == ROLE_SCHEDULER, remote = is_scheduler && config->remote;
-    int prepared = server_prepare(config, remote, err);
     settings = config;
+    int prepared = server_prepare(config, remote, err);
     if (prepared != PMIXFAB_OK)
         return prepared;
     /* No job is launched by this server, so it needs no shared memory with clients. */

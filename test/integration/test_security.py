@@ -8,6 +8,7 @@ import resource
 import socket
 import unittest
 
+import hosts
 import lab
 import stranger
 import versions
@@ -153,22 +154,25 @@ class Control(Case):
 
 @unittest.skipIf(os.geteuid() != 0, "only root can be others, too")
 class ForeignTools(unittest.TestCase):
-    """[pmix] foreign_tools: who may connect. The daemon's group is root's here."""
+    """[pmix] foreign_tools: who may connect. The daemon's group is root's here, with one more member."""
 
     def test_who_may_connect(self):
-        outsider, nogroup = pwd.getpwnam(OUTSIDER).pw_uid, pwd.getpwnam(OUTSIDER).pw_gid
-        callers = {"root": (0, 0), "outsider": (outsider, nogroup), "member": (outsider, 0)}
+        host = hosts.Host("here")
+        self.addCleanup(host.stop)
+        group = os.path.join(lab.tmpdir(), "group")
+        lab.replace_file(group, "root:x:0:daemon\ndaemon:x:1:\nnogroup:x:65534:\n")
+        host.do("mount", "--bind", group, "/etc/group")
         path = os.path.join(lab.tmpdir(), "fabric.txt")
         lab.replace_file(path, lab.fabric("fattree2:2,1,2", "capture"))
-        for mode, admitted in (("yes", callers), ("no", ["root"]), ("group", ["root", "member"])):
-            daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}, "pmix": {"foreign_tools": mode}})
+        for mode, admitted in (("yes", ["root", "daemon", OUTSIDER]), ("no", ["root"]), ("group", ["root", "daemon"])):
+            daemon = hosts.Fabricd(host, None, config={"fabricd": {"probe": f"file:{path}"}, "pmix": {"foreign_tools": mode}})
             self.addCleanup(daemon.stop)
-            for name, (user, group) in callers.items():
+            for name in ("root", "daemon", OUTSIDER, "root"):  # it serves on after a refusal
                 with self.subTest(mode, caller=name):
                     binary, env = lab.readable_copy(lab.program("stock_tool"), dict(daemon.tool_env(), TMPDIR="/tmp"))
-                    done = lab.run([binary, daemon.uri(), "register"], env=env, cwd="/", user=user, group=group, extra_groups=[])
-                    self.assertEqual(done.returncode == 0, name in admitted, done.stderr)
-            self.assertIn("pmixfab.generation uint64 1\n", daemon.tool("register").stdout)  # it serves on
+                    done = host.run(["setpriv", f"--reuid={name}", "--regid=65534", "--clear-groups", binary, daemon.uri(), "register"],
+                                    env=env, cwd="/")
+                    self.assertEqual("pmixfab.generation uint64 1\n" in done.stdout, name in admitted, done.stderr)
             daemon.stop()
 
 
