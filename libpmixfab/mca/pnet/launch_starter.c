@@ -156,10 +156,38 @@ static bool starter_map_fits(const pmix_value_t *value)
     return true;
 }
 
+/* From 7 on a map is encoded in this form, and the library gives back the plain list. */
+#ifdef PMIX_REGEX2
+static char **starter_map_7(const pmix_value_t *value, char **(*read)(const char *))
+{
+    char *text = NULL;
+    if (value->data.regex2 == NULL ||
+        pmix_preg.parse_regex(value->data.regex2, NULL, 0, &text) != PMIX_SUCCESS || text == NULL)
+        return NULL;
+    char **list = read(text);
+    free(text);
+    return list;
+}
+#endif
+
+/* Return whether a map has a form that starter_map() reads. A later library may have others. */
+static bool starter_map_known(const pmix_value_t *value)
+{
+#ifdef PMIX_REGEX2
+    if (value != NULL && value->type == PMIX_REGEX2)
+        return true;
+#endif
+    return value == NULL || value->type == PMIX_REGEX || value->type == PMIX_STRING;
+}
+
 /* Return the names of a map, or its lists of ranks; NULL: invalid. */
 static char **starter_map(const pmix_value_t *value, char **(*read)(const char *),
                           pmix_status_t (*library)(const char *, char ***))
 {
+#ifdef PMIX_REGEX2
+    if (value->type == PMIX_REGEX2)
+        return starter_map_7(value, read);
+#endif
     const bool regex = value->type == PMIX_REGEX;
     const char *text = regex ? value->data.bo.bytes : value->type == PMIX_STRING ? value->data.string : NULL;
     char **list = NULL;
@@ -226,7 +254,12 @@ static pmix_status_t starter_write(pmix_namespace_t *job, const struct starter_r
     struct rundir_planes planes = {.of = NULL};
     pmix_status_t rc = PMIX_SUCCESS;
     uint32_t n = 0;
-    if (request->nodes != NULL || request->ranks != NULL)
+    if (!starter_map_known(request->nodes) || !starter_map_known(request->ranks))
+        pnet_say(
+            "launch: %s: PMIX_NODE_MAP or PMIX_PROC_MAP has a form that is not known here: its hosts are "
+            "left out",
+            blob->nspace);
+    else if (request->nodes != NULL || request->ranks != NULL)
         rc = starter_maps(request, &maps[0], &err);
     if (rc == PMIX_SUCCESS && request->others && pnet_launch_params.launch) {
         pnet_launch_planes(&planes, &err);
