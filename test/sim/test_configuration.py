@@ -141,7 +141,7 @@ class Reload(Case):
                  "exports.commands": {"a": "/bin/true"},
                  "check": dict(inactive_seconds=7, capture_seconds=7, counters_round=7, counters_rate=7), "metrics": dict(file=f"{site.dir}/m.prom", listen="127.0.0.1:9407"), "history": dict(days=7, changes=7),
                  "store": dict(keep_days=7), "endpoints": dict(quota=7), "endpoints.pools": {"ib0": "1-7"},
-                 "security": dict(admins="root", remote="yes"), "pmix": dict(start="no", listen="lo", port=7)}
+                 "security": dict(admins="root", remote="yes"), "pmix": dict(start="no", listen="lo", port=7, foreign_tools="no")}
         told = {(row["section"], row["name"]) for row in site.ctl_json("config")}
         lists = {("ethernet", "roce"), ("sweep.env", "A"), ("endpoints.pools", "ib0"), ("exports.files", "a"),
                  ("exports.commands", "a")}
