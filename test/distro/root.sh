@@ -97,7 +97,8 @@ inside() { # ROOT OPTION... COMMAND...
     for variable in http_proxy ${PASS:-}; do
         [ -z "${!variable:-}" ] || pass+=("$variable=${!variable}")
     done
-    exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 "${pass[@]}" "$@"
+    # Not by exec: the first process of a process namespace has to wait for those whose parent is gone, as this shell does.
+    env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 "${pass[@]}" "$@"
 }
 
 enter() { # ROOT OPTION... COMMAND...
