@@ -123,7 +123,7 @@ class Remote(unittest.TestCase):
         if versions.PMIX >= (5,):  # the library does not start
             done = self.start(host, {"remote": "yes"}, start=False).run_once("--foreground")
             self.assertEqual(done.returncode, 1)
-            self.assertRegex(done.stderr, "error: cannot start the PMIx server: .* needs a network interface besides the loopback")
+            self.assertRegex(done.stderr, "cannot start the PMIx server: .* needs a network interface besides the loopback")
             return
         daemon = self.start(host, {"remote": "yes"})
         self.assertRegex(daemon.log(), "warning: pmix: remote = yes, but the PMIx library listens at .*127.0.0.1")
