@@ -20,9 +20,16 @@ GUARDED = lab.guard() is not None
 REPAIRED = GUARDED and PMIX == (4, 2, 2)
 DOOR = REPAIRED or GUARDED and (PMIX[:2] == (5, 0) and PMIX[2] >= 3 or PMIX[:2] == (6, 1))  # what guards connections is for this one, too
 
+if not DOOR:
+    lab.no_remote = "[security] remote = yes needs the repairs of connections, which libpmix-guard.so does not have for this library" \
+        if GUARDED else "[security] remote = yes needs libpmix-guard.so, which this build does not have"
+
 # Are processes told anything under keys that are not the library's own? (docs/versions.md)
 OWN_KEYS = not 5 <= PMIX[0] <= 6
 NO_OWN_KEYS = "this library mixes up keys that are not its own: nothing is told under such"
+
+# What a scheduler's blocking PMIx_Fabric_update returns
+UPDATED = "SUCCESS" if PMIX >= (7,) else "OPERATION-SUCCEEDED"
 
 HOST = "fabric-host needs PMIx 4.2.2" if GUARDED else "fabric-host needs libpmix-guard.so, which this build does not have"
 PQUERY = "about pquery of PMIx 4.2.2"

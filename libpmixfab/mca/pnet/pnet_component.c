@@ -164,8 +164,9 @@ enum caller {
 static enum caller component_caller(const pmix_fabric_t *fabric, pmix_op_cbfunc_t cbfunc, void *cbdata)
 {
     Dl_info library, callback;
+    /* From 7 on PMIx_Fabric_register_nb refuses a call with neither, and a remote request has neither. */
     if (cbfunc == NULL)
-        return CALLER_RETURNS;
+        return PMIX_VERSION_MAJOR >= 7 && cbdata == NULL ? CALLER_REMOTE : CALLER_RETURNS;
     /* a static function of the library: its address is never that of a stub in another object */
     if (dladdr((void *)pmix_pnet_base_framework.framework_open, &library) == 0)
         return CALLER_REMOTE;
@@ -192,14 +193,17 @@ static pmix_status_t component_finish(enum caller caller, pmix_status_t status, 
 /*
  * Make the later content of the object's module, the library's record of a fabric: by it the library finds
  * this component at an update. From 7 on, the library takes the record off its list when the object is
- * deregistered, and releases it.
+ * deregistered, and releases it. Nothing there protects the list from other threads.
  */
-static struct pnet_tag tag_new(void)
+static struct pnet_tag tag_new(enum caller caller)
 {
 #if PMIX_VERSION_MAJOR < 7
     pmix_pnet_fabric_t *record = calloc(1, sizeof(*record));
+    (void)caller;
 #else
     pmix_pnet_fabric_t *record = PMIX_NEW(pmix_pnet_fabric_t);
+    if (record != NULL && caller == CALLER_RETURNS)
+        record->payload = &pnet_fabricd_module; /* see tag_forget() */
 #endif
     if (record != NULL)
         record->module = &pnet_fabricd_module;
@@ -211,6 +215,27 @@ static void tag_use(pmix_fabric_t *fabric, const struct pnet_tag *tag)
     fabric->module = tag->tag;
 #if PMIX_VERSION_MAJOR >= 7
     pmix_list_append(&pmix_pnet_globals.fabrics, &((pmix_pnet_fabric_t *)tag->tag)->super);
+#endif
+}
+
+/* Before the end of an object. From 7 on, the library makes a record of its own after
+ * PMIX_OPERATION_SUCCEEDED, and would keep it: it looks only at the object's module, which is ours. */
+static void tag_forget(const pmix_fabric_t *fabric)
+{
+#if PMIX_VERSION_MAJOR < 7
+    (void)fabric;
+#else
+    pmix_pnet_fabric_t *record = fabric == NULL ? NULL : (pmix_pnet_fabric_t *)fabric->module;
+    if (record == NULL || record->payload != &pnet_fabricd_module)
+        return;
+    PMIX_LIST_FOREACH(record, &pmix_pnet_globals.fabrics, pmix_pnet_fabric_t)
+    {
+        if (record->module == &pnet_fabricd_module && record->index != 0 && record->index == fabric->index) {
+            pmix_list_remove_item(&pmix_pnet_globals.fabrics, &record->super);
+            PMIX_RELEASE(record);
+            return;
+        }
+    }
 #endif
 }
 
@@ -239,7 +264,7 @@ static pmix_status_t register_fabric(pmix_fabric_t *fabric, const pmix_info_t di
         pnet_say("register: from another process: left to the host");
         return PMIX_ERR_TAKE_NEXT_OPTION;
     }
-    const struct pnet_tag tag = tag_new();
+    const struct pnet_tag tag = tag_new(caller);
     pmix_status_t rc =
         tag.tag == NULL ? PMIX_ERR_NOMEM : pnet_register(registry, directives, ndirs, fabric, &tag, &err);
     if (rc == PMIX_SUCCESS) {
@@ -270,6 +295,7 @@ static pmix_status_t update_fabric(pmix_fabric_t *fabric)
 /* The library's global lock is held here, too. */
 static pmix_status_t deregister_fabric(pmix_fabric_t *fabric)
 {
+    tag_forget(fabric);
     return pnet_deregister(registry, fabric);
 }
 
