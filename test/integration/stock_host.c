@@ -124,11 +124,20 @@ static uint32_t count_ranks(const char *ranks)
 static void load_regex(pmix_info_t *info, const char *key, const char *text,
                        pmix_status_t (*make)(const char *, char **))
 {
+#ifdef PMIX_REGEX2 /* from 7 on: what is compressed is no string */
+    pmix_regex2_t map;
+    (void)make;
+    if (host_fail(key, PMIx_generate_regex2(text, NULL, 0, &map)) != 0)
+        exit(1);
+    PMIX_INFO_LOAD(info, key, &map, PMIX_REGEX2);
+    PMIx_Regex2_destruct(&map);
+#else
     char *regex = NULL;
     if (host_fail(key, make(text, &regex)) != 0)
         exit(1);
     PMIX_INFO_LOAD(info, key, regex, PMIX_STRING);
     free(regex);
+#endif
 }
 
 /* What a launcher says of one rank. */
