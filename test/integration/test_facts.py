@@ -13,6 +13,7 @@ import unittest
 import facts_machine
 import lab
 import test_chapter as chapter
+import versions
 from facts_machine import COSTS, GUID, HOST, ITEMS, MACHINE
 
 KEY = chapter.KEY
@@ -163,8 +164,9 @@ class Attributes(Machine):
     def test_they_grow_with_the_distance(self):
         """From the first package; the library counts levels of the machine, as the costs here do."""
         far = {one["osname"]: one["min"] for one in self.distances(MACHINE)}
-        self.assertEqual(far["mlx5_0"], far["mlx5_3"])
-        self.assertLess(far["mlx5_3"], far["mlx5_4"])
+        if versions.PMIX < (7,):  # later ones count the bridges between a device and its package, too
+            self.assertEqual(far["mlx5_0"], far["mlx5_3"])
+        self.assertLess(max(far["mlx5_0"], far["mlx5_3"]), far["mlx5_4"])
         self.assertLess(far["mlx5_4"], far["mlx5_5"])
 
     def distances(self, path):

@@ -187,6 +187,8 @@ class Callers(unittest.TestCase):
                 self.is_answered(tree)
                 self.assertEqual(plain(dict(self.chapter(tree, "register", plane, "pmix.fab.devs=b:1"))["pmix.fab.plane"]), "ib0")
                 early = re.search(r"build-pmix-5\.0\.[3-6]", tree)  # that library finds an answer below the whole job only
+                if "get" not in versions.CALLS:
+                    continue
                 for who in ("", ":any/", "fabricd:any/", "fabricd:0/")[1 if early else 0:3 if early else 4]:
                     self.assertEqual(plain(self.chapter(tree, "get", who + "pmix.fab.plane", plane)[0]), "ib0")
                     got = self.chapter(tree, "get", who + "pmix.fab.devs", plane, "pmix.hname=s:node0001")[0]
