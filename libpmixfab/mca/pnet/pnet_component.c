@@ -18,6 +18,7 @@
 #include <src/event/pmix_event.h>
 #include <src/include/pmix_globals.h>
 #include <src/mca/mca.h>
+#include <src/mca/pmdl/base/base.h>
 #include <src/mca/pnet/base/base.h>
 #include <src/util/pmix_output.h>
 
@@ -424,6 +425,21 @@ static void component_finalize(void)
     pmixfab_set_log(NULL, NULL);
 }
 
+#if PMIX_VERSION_MAJOR >= 7
+/* Before the library's own components, whose priorities are lower, overwrite variables: our pmdl notes them.
+ */
+static pmix_status_t fork_first(const pmix_proc_t *proc, char ***env)
+{
+    pmix_pmdl_base_active_module_t *active;
+    PMIX_LIST_FOREACH(active, &pmix_pmdl_globals.actives, pmix_pmdl_base_active_module_t)
+    {
+        if (strcmp(active->module->name, "fabricd") == 0 && active->module->setup_fork != NULL)
+            (void)active->module->setup_fork(proc, env, NULL);
+    }
+    return PMIX_ERR_TAKE_NEXT_OPTION;
+}
+#endif
+
 static pmix_pnet_module_t pnet_fabricd_module = {
     .name = "fabricd",
     .init = component_init,
@@ -436,6 +452,9 @@ static pmix_pnet_module_t pnet_fabricd_module = {
     .register_fabric = register_fabric,
     .update_fabric = update_fabric,
     .deregister_fabric = deregister_fabric,
+#if PMIX_VERSION_MAJOR >= 7
+    .setup_fork = fork_first,
+#endif
 };
 
 static bool pnet_fits(void)
