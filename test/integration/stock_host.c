@@ -12,7 +12,7 @@
  *   -f          has a fabric function of its own, which answers "host" as PMIX_FABRIC_VENDOR
  *   -q          has a query function of its own, which answers "host" to "host.own", and NOT-FOUND to others
  *   -c CPUSETS  "0-3;4-7": of the ranks on HERE
- *   -D NAME     the device that each rank is mapped to
+ *   -D NAME     the device that each rank is mapped to (PMIx 7)
  *   -s          is a scheduler, too, as the master of PRRTE is
  *   -m          asks for what the lowest rank on HERE puts, as for another node: "modex STATUS mine", and
  *               forgets that rank before the job: "deregister_client STATUS"
@@ -158,12 +158,14 @@ static void load_rank(pmix_info_t *info, pmix_rank_t rank, const char *host, con
         PMIX_INFO_LOAD(&infos[n++], PMIX_HOSTNAME, host, PMIX_STRING);
     if (cpuset != NULL)
         PMIX_INFO_LOAD(&infos[n++], PMIX_CPUSET, cpuset, PMIX_STRING);
+#if PMIX_VERSION_MAJOR >= 7
     if (mapped != NULL) {
         pmix_data_array_t *devices = &(pmix_data_array_t){.type = PMIX_DEVICE, .size = 1};
         pmix_device_t device = {.osname = (char *)mapped, .type = PMIX_DEVTYPE_OPENFABRICS};
         devices->array = &device;
         PMIX_INFO_LOAD(&infos[n++], PMIX_DEVICE_ID, devices, PMIX_DATA_ARRAY);
     }
+#endif
 }
 
 static size_t load_ranks(pmix_info_t *infos, const char *here, const char *nodes, const char *ranks)
