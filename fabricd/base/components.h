@@ -10,7 +10,7 @@
 
 #define COMPONENT_VERSION 64
 
-/* What a component's file says of itself: "" where it says nothing. */
+/* The text in a component's file. */
 struct component_note {
     char version[COMPONENT_VERSION];   /* of the library that it was built for: "7.0.0rc1" */
     char framework[COMPONENT_VERSION]; /* and of the framework: "pnet 3.0.0" */

@@ -25,7 +25,7 @@ struct fab_env_setting {
  */
 int fab_env_parse(const char *text, unsigned *wanted);
 
-/* Whose value of a variable a process gets: that of its job's environment, ours, or the PMIx library's. */
+/* The source of a variable's value: the job's environment, fabricd, or the PMIx library. */
 enum fab_env_from { FAB_ENV_SITE, FAB_ENV_FABRICD, FAB_ENV_LIBRARY };
 #define FAB_ENV_FROMS 3
 
