@@ -553,7 +553,8 @@ const char *pmixfab_source_name(uint32_t i);
  * Find a device by name.
  *
  * \param fab   the snapshot
- * \param what  a device id, `host:device`, `host:device:port`, `host` (its first device), or the GUID of a
+ * \param what  a device id (also those of PMIx 7, `fab://host::device` and `net://host::interface`),
+ *              `host:device`, `host:device:port`, `host` (its first device), or the GUID of a
  *              port or an HCA (`0x` and 16 digits)
  * \param index becomes the index of the device
  * \return 0 or an error code.

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fabricd/base/components.h"
 #include "fabricd/base/log.h"
 #include "probes/registry.h"
 
@@ -43,7 +44,8 @@ static const struct argp_option options[] = {
     {"foreground", 'f', NULL, 0, "stay in the foreground and log to standard error", 0},
     {"once", OPT_ONCE, NULL, 0, "sweep, store and publish once, and exit", 0},
     {"check-config", OPT_CHECK, NULL, 0, "check the configuration, and exit", 0},
-    {"available", OPT_AVAILABLE, NULL, 0, "list the probes and whether each works on this host, and exit", 0},
+    {"available", OPT_AVAILABLE, NULL, 0,
+     "list the probes and PMIx components, and whether each works on this host, and exit", 0},
     {"record", OPT_RECORD, "FILE", 0,
      "scan this host once, write the result (\"-\": to standard output), and exit", 0},
     {"restore", OPT_RESTORE, "FILE", 0, "replace the database with this backup, keep the old one, and exit",
@@ -86,6 +88,12 @@ struct command_line {
     bool pmix_unit;
 };
 
+static void print_component(enum component_fit fit, const char *path, const char *text, void *cbdata)
+{
+    (void)cbdata;
+    printf("%-10s %-3s %s: %s\n", "PMIx", fit == COMPONENT_FITS ? "yes" : "no", path, text);
+}
+
 static void print_available(void)
 {
     for (unsigned i = 0; probe_registry[i] != NULL && probe_registry[i]->name != NULL; i++) {
@@ -96,6 +104,7 @@ static void print_available(void)
         printf("%-10s %-3s %s\n", probe_registry[i]->name, rc == PMIXFAB_OK ? "yes" : "no",
                probe == NULL ? err.text : text);
     }
+    (void)components_look(print_component, NULL);
 }
 
 static bool keep_option(struct command_line *line, int key, const char *arg)

@@ -65,6 +65,7 @@ static void find_texts(struct look *look)
     const char *names = d->publisher->names_fault.text, *file, *listener;
     const char *file_fault = metrics_fault(d->metrics, 0, &file);
     const char *listen_fault = metrics_fault(d->metrics, 1, &listener);
+    const char *unfit = d->component_unfit.text[0] != '\0' ? d->component_unfit.text : NULL;
     const struct {
         enum fab_check_kind kind;
         const char *about, *where, *what;
@@ -74,6 +75,7 @@ static void find_texts(struct look *look)
         {FAB_CHECK_HISTORY_CHANGED, "history", "store", history_check_fault(d->history_check)},
         {FAB_CHECK_METRICS, "file", file, file_fault},
         {FAB_CHECK_METRICS, "listen", listener, listen_fault},
+        {FAB_CHECK_COMPONENT, d->component_unfit.path, d->component_unfit.path, unfit},
     };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         if (texts[i].what != NULL)

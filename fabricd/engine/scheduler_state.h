@@ -14,6 +14,7 @@
 
 #include <event2/event.h>
 
+#include "fabricd/base/components.h"
 #include "fabricd/base/loop.h"
 #include "fabricd/base/metrics.h"
 #include "fabricd/base/rate.h"
@@ -41,8 +42,9 @@ struct scheduler {
     struct channel_server *channel; /* of the nodes */
     struct host_reports *nodes;
     struct control *control;
-    struct findings *findings; /* the memory of findings */
-    struct timer *look;        /* for the next check; NULL: no checks (--once) */
+    struct findings *findings;              /* the memory of findings */
+    struct component_unfit component_unfit; /* as of the start */
+    struct timer *look;                     /* for the next check; NULL: no checks (--once) */
     bool look_soon;
     bool checking; /* a check runs on a thread; the last findings are available */
     struct hooks *hooks;

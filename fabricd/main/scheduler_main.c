@@ -218,6 +218,7 @@ static int scheduler_start_jobs(struct role *role, struct fab_err *err)
 {
     struct scheduler *d = &role->scheduler;
     struct store *store = publisher_store(d->publisher);
+    components_warn(&d->component_unfit);
     int rc = scheduler_monitor(d, err);
     if (rc == PMIXFAB_OK)
         rc = hooks_new(d->base, d->config, d->counts, store, &d->hooks, err);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fabricd/base/clock.h"
+#include "fabricd/base/components.h"
 #include "fabricd/base/log.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/node/node_priv.h"
@@ -97,6 +98,8 @@ static int node_serve(struct node *node, struct fab_err *err)
 static int node_stay(struct node *node, struct fab_err *err)
 {
     struct pmix_server_status pmix;
+    struct component_unfit unfit;
+    components_warn(&unfit);
     int rc = node->config->node_serve ? node_serve(node, err) : PMIXFAB_OK;
     if (rc == PMIXFAB_OK)
         rc = devices_new(node->loop.base, node_on_device, node, &node->devices, err);

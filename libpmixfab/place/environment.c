@@ -38,6 +38,47 @@ int fab_env_parse(const char *text, unsigned *wanted)
     return PMIXFAB_OK;
 }
 
+int fab_env_order_parse(const char *text, enum fab_env_from order[FAB_ENV_FROMS])
+{
+    static const char *const words[FAB_ENV_FROMS] = {"site", "fabricd", "library"};
+    bool there[FAB_ENV_FROMS] = {false};
+    unsigned n = 0;
+    int rc = PMIXFAB_OK;
+    while (rc == PMIXFAB_OK && text != NULL && *text != '\0') {
+        const size_t len = strcspn(text, ",");
+        unsigned word = 0;
+        while (word < FAB_ENV_FROMS &&
+               (strncmp(words[word], text, len) != 0 || words[word][len] != '\0' || there[word]))
+            word++;
+        if (word == FAB_ENV_FROMS) {
+            rc = PMIXFAB_ERR_SYNTAX;
+        } else {
+            there[word] = true;
+            order[n++] = (enum fab_env_from)word;
+            text += len;
+            text += *text == ',';
+        }
+    }
+    for (unsigned word = 0; word < FAB_ENV_FROMS; word++)
+        if (!there[word])
+            order[n++] = (enum fab_env_from)word;
+    return rc;
+}
+
+const char *fab_env_choose(const enum fab_env_from order[FAB_ENV_FROMS],
+                           const char *const values[FAB_ENV_FROMS])
+{
+    for (unsigned i = 0; i < FAB_ENV_FROMS; i++)
+        if (values[order[i]] != NULL)
+            return values[order[i]];
+    return NULL;
+}
+
+const char *fab_env_variable(unsigned i)
+{
+    return i < FAB_ENV_SETTINGS ? libraries[i].name : i == FAB_ENV_SETTINGS ? "PSM3_NIC" : NULL;
+}
+
 static bool env_has(char *const *env, const char *name)
 {
     const size_t len = strlen(name);

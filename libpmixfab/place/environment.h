@@ -25,6 +25,24 @@ struct fab_env_setting {
  */
 int fab_env_parse(const char *text, unsigned *wanted);
 
+/* The source of a variable's value: the job's environment, fabricd, or the PMIx library. */
+enum fab_env_from { FAB_ENV_SITE, FAB_ENV_FABRICD, FAB_ENV_LIBRARY };
+#define FAB_ENV_FROMS 3
+
+/*
+ * Parse "site,fabricd,library": the first one that has a value wins. Missing words follow in this order; NULL
+ * or empty is this order. PMIXFAB_ERR_SYNTAX: another word, or a word twice; it and the rest are ignored.
+ */
+int fab_env_order_parse(const char *text, enum fab_env_from order[FAB_ENV_FROMS]);
+
+/* Return the first value of this order; NULL: none. `values` by enum fab_env_from. */
+const char *fab_env_choose(const enum fab_env_from order[FAB_ENV_FROMS],
+                           const char *const values[FAB_ENV_FROMS]);
+
+/* Return a variable that fabricd or the PMIx library (from 7 on) sets; NULL: i is past the last. */
+#define FAB_ENV_VARIABLES 4
+const char *fab_env_variable(unsigned i);
+
 /*
  * Write the wanted settings for a device that env (NULL, or texts up to NULL) does not contradict. Return
  * their number. Return 0 if there is no such device, it is not up, it is not an RDMA device, or its node has

@@ -12,6 +12,7 @@
  *   -f          has a fabric function of its own, which answers "host" as PMIX_FABRIC_VENDOR
  *   -q          has a query function of its own, which answers "host" to "host.own", and NOT-FOUND to others
  *   -c CPUSETS  "0-3;4-7": of the ranks on HERE
+ *   -D NAME     the device that each rank is mapped to (PMIx 7)
  *   -s          is a scheduler, too, as the master of PRRTE is
  *   -m          asks for what the lowest rank on HERE puts, as for another node: "modex STATUS mine", and
  *               forgets that rank before the job: "deregister_client STATUS"
@@ -36,7 +37,7 @@ static const pmix_nspace_t job_name = "stockjob";
 #define MAX_INFOS 65536
 
 static bool data, nowhere, one, scheduler, closes, lingers, modex;
-static const char *cpusets;
+static const char *cpusets, *mapped;
 
 /* ---- the host's functions --------------------------------------------------------------------------- */
 
@@ -124,11 +125,20 @@ static uint32_t count_ranks(const char *ranks)
 static void load_regex(pmix_info_t *info, const char *key, const char *text,
                        pmix_status_t (*make)(const char *, char **))
 {
+#ifdef PMIX_REGEX2 /* from 7 on: what is compressed is no string */
+    pmix_regex2_t map;
+    (void)make;
+    if (host_fail(key, PMIx_generate_regex2(text, NULL, 0, &map)) != 0)
+        exit(1);
+    PMIX_INFO_LOAD(info, key, &map, PMIX_REGEX2);
+    PMIx_Regex2_destruct(&map);
+#else
     char *regex = NULL;
     if (host_fail(key, make(text, &regex)) != 0)
         exit(1);
     PMIX_INFO_LOAD(info, key, regex, PMIX_STRING);
     free(regex);
+#endif
 }
 
 /* What a launcher says of one rank. */
@@ -139,7 +149,8 @@ static void load_rank(pmix_info_t *info, pmix_rank_t rank, const char *host, con
     size_t n = 2;
     PMIX_LOAD_KEY(info->key, PMIX_PROC_DATA);
     info->value.type = PMIX_DATA_ARRAY;
-    PMIX_DATA_ARRAY_CREATE(info->value.data.darray, 2 + (host != NULL) + (cpuset != NULL), PMIX_INFO);
+    PMIX_DATA_ARRAY_CREATE(info->value.data.darray, 2 + (host != NULL) + (cpuset != NULL) + (mapped != NULL),
+                           PMIX_INFO);
     infos = info->value.data.darray->array;
     PMIX_INFO_LOAD(&infos[0], PMIX_RANK, &rank, PMIX_PROC_RANK);
     PMIX_INFO_LOAD(&infos[1], PMIX_APPNUM, &app, PMIX_UINT32);
@@ -147,6 +158,14 @@ static void load_rank(pmix_info_t *info, pmix_rank_t rank, const char *host, con
         PMIX_INFO_LOAD(&infos[n++], PMIX_HOSTNAME, host, PMIX_STRING);
     if (cpuset != NULL)
         PMIX_INFO_LOAD(&infos[n++], PMIX_CPUSET, cpuset, PMIX_STRING);
+#if PMIX_VERSION_MAJOR >= 7
+    if (mapped != NULL) {
+        pmix_data_array_t *devices = &(pmix_data_array_t){.type = PMIX_DEVICE, .size = 1};
+        pmix_device_t device = {.osname = (char *)mapped, .type = PMIX_DEVTYPE_OPENFABRICS};
+        devices->array = &device;
+        PMIX_INFO_LOAD(&infos[n++], PMIX_DEVICE_ID, devices, PMIX_DATA_ARRAY);
+    }
+#endif
 }
 
 static size_t load_ranks(pmix_info_t *infos, const char *here, const char *nodes, const char *ranks)
@@ -160,7 +179,7 @@ static size_t load_ranks(pmix_info_t *infos, const char *here, const char *nodes
         for (size_t k = 0; n < MAX_INFOS && word(of_node, ',', k, rank, sizeof(rank)); k++) {
             bool bound =
                 cpusets != NULL && strcmp(node, here) == 0 && word(cpusets, ';', k, cpuset, sizeof(cpuset));
-            if (data || bound)
+            if (data || bound || mapped != NULL)
                 load_rank(&infos[n++], (pmix_rank_t)atol(rank), data ? node : NULL, bound ? cpuset : NULL);
         }
     }
@@ -300,7 +319,7 @@ static int host(char **args)
 int main(int argc, char **argv)
 {
     int option;
-    while ((option = getopt(argc, argv, "+dnfqxlsm1c:")) != -1) {
+    while ((option = getopt(argc, argv, "+dnfqxlsm1c:D:")) != -1) {
         data |= option == 'd';
         nowhere |= option == 'n';
         one |= option == '1';
@@ -314,6 +333,8 @@ int main(int argc, char **argv)
             functions.query = host_query;
         if (option == 'c')
             cpusets = optarg;
+        if (option == 'D')
+            mapped = optarg;
     }
     if (argc - optind < 4)
         return 2;

@@ -127,7 +127,9 @@ static void put_by_id(const char *host)
         pmix_value_t *value = NULL;
         PMIX_INFO_LOAD(&info[0], PMIX_DEVICE_ID, id, PMIX_STRING);
         PMIX_INFO_SET_QUALIFIER(&info[0]);
-        if (PMIx_Get(&proc, PMIX_FABRIC_DEVICE, info, 1, &value) != PMIX_SUCCESS)
+        /* from 7 on it would wait for ranks that nobody has started */
+        PMIX_INFO_LOAD(&info[1], PMIX_IMMEDIATE, NULL, PMIX_BOOL);
+        if (PMIx_Get(&proc, PMIX_FABRIC_DEVICE, info, PMIX_VERSION_MAJOR < 7 ? 1 : 2, &value) != PMIX_SUCCESS)
             continue;
         fputs(",", stdout);
         print_string(id);

@@ -30,7 +30,8 @@ class Symbols(unittest.TestCase):
         libraries = loaded(lab.program("fabricd-pmix"))
         others = {}
         for library in ("libc.so", "libmunge.so", "libpmix.so"):
-            path = next(path for name, path in libraries.items() if name.startswith(library))
+            found = [path for name, path in libraries.items() if name.startswith(library)]
+            path, = found or glob.glob(f"/usr/lib/*/{library}.2")  # from 7 on only a component is linked with munge's
             others.update(dict.fromkeys(functions(path), library))
         self.assertIn("PMIx_server_init", others)
         ours = [lab.program(name) for name in ("fabricd", "fabricd-pmix", "fabric-host", "fabricctl")]

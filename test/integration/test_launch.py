@@ -164,7 +164,8 @@ def nothing(facts):
     return (all(value == {"status": "NOT-FOUND"} for keys in told for value in keys.values()) and
             facts["reader"] == [None] * facts["size"] and
             all(list(value) == ["status"] for value in facts["queries"].values()) and
-            facts["register"] == {"status": "SUCCESS", "attributes": []})
+            facts["register"]["attributes"] == [] and
+            facts["register"]["status"] == ("NOT-SUPPORTED" if versions.PMIX >= (7,) else "SUCCESS"))
 
 
 class Case(conforms.Shows):
@@ -235,7 +236,9 @@ class Case(conforms.Shows):
         folder = lab.tmpdir()
         os.chmod(folder, 0o777)
         done = launcher.run(self.per_node, [lab.program("stock_launch"), folder, *self.nodes], env=env, **options)
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        # PRRTE 5 says of each key that it looks for on another node in vain, in which file it did so
+        said = re.sub(r"(?m)^\[\S+\] PRTE ERROR: Not found in file \S*pmix_server_fence\.c at line \d+\n", "", done.stderr)
+        self.assertEqual((done.returncode, done.stdout, said), (0, "", ""))
         facts = []
         for rank in range(self.per_node * len(self.nodes)):
             with open(os.path.join(folder, str(rank)), encoding="utf-8") as file:

@@ -9,6 +9,7 @@ import subprocess
 import unittest
 
 import conforms
+import hwloc_machines
 import lab
 import news
 import test_chapter
@@ -205,6 +206,31 @@ class Nearest(test_where.Machine, Case):
         self.assertIn("not ucx, nccl or ofi", self.said)
 
 
+    @unittest.skipUnless(versions.PMIX >= (7,), "before 7 the library sets none of these variables")
+    def test_whose_value_counts(self):
+        """The site's, then ours, then that of the library, which is told the device of each rank; or in another order."""
+        site, library = {"UCX_NET_DEVICES": "mlx5_9:1"}, {"UCX_NET_DEVICES": "mlx5_3:*", "NCCL_IB_HCA": "mlx5_3"}
+        options = ("-c", ";".join(self.BOUND), "-D", "mlx5_3")
+        machine = os.path.join(lab.tmpdir(), "machine.xml")
+        lab.replace_file(machine, hwloc_machines.two_sockets())
+        topology = {"PMIX_MCA_pmix_hwloc_topo_file": machine}
+        ours = variables(self.CHOICE)
+        for order, env, more, expected in (
+                (None, "", {}, [library] * 12),
+                (None, "", site, [library] * 12),  # nothing of ours is set: the library does as it does
+                (None, "ucx,nccl,ofi", {}, ours),
+                (None, "ucx,nccl,ofi", site, [{**one, **site} for one in ours]),
+                (None, "nccl", {}, [{**library, "NCCL_IB_HCA": one["NCCL_IB_HCA"]} for one in ours]),
+                ("site", "", site, [{**library, **site}] * 12),
+                ("library", "ucx,nccl,ofi", site, [{**one, **library} for one in ours]),
+                ("fabricd,library", "ucx,nccl,ofi", site, ours)):
+            settings = {"PMIX_MCA_pmdl_fabricd_env": env, **({"PMIX_MCA_pmdl_fabricd_env_order": order} if order else {})}
+            with self.subTest(order=order, env=env, more=more):
+                self.assertEqual(self.started(*options, **settings, **more, **topology), expected)
+        self.started(*options, PMIX_MCA_pmdl_fabricd_env="ucx", PMIX_MCA_pmdl_fabricd_env_order="site,nobody", **topology)
+        self.assertIn("env_order = site,nobody: a word", self.said)
+
+
 class Quiet(Case):
     """Whatever is wrong: the job runs, what is known is told, and one line says why."""
 
@@ -327,6 +353,12 @@ class Slots(Case):
         self.addCleanup(host.stdout.close)
         self.addCleanup(host.kill)
         self.assertEqual(host.stdout.readline(), "finalized\n")
+
+        if versions.PMIX >= (7,):  # this library closes them
+            self.assertEqual(len(os.listdir(f"/proc/{host.pid}/task")), 1)
+            host.stdin.close()
+            self.assertEqual(host.wait(lab.HUNG), 0)
+            return
 
         def looks():
             """How often its threads have woken."""

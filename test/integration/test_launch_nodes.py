@@ -117,7 +117,7 @@ class Ends(Case):
     @staticmethod
     def is_librarys(file):
         """From 5.0 on the library keeps the shared memory of a process that was killed (docs/upstream.md, F18)."""
-        return versions.PMIX[0] >= 5 and os.path.basename(file).startswith("pmix-gds-shmem2.")
+        return versions.PMIX[0] >= 5 and os.path.basename(file).startswith(("pmix-gds-shmem2.", "pmix-gds-shmem3."))
 
     def job(self, *then):
         """All are up; when the test goes on they do what `then` says, and wait."""

@@ -174,7 +174,7 @@ class Live(Case):
         self.assertEqual(scheduler.cells(0, "held"), before)  # whoever did not look still may read it
 
         status, shown = scheduler.status("update 0")
-        self.shows_call("PMIx_Fabric_update", "update 0", (status, shown["generation"]), ("OPERATION-SUCCEEDED", "2"), "in process")
+        self.shows_call("PMIx_Fabric_update", "update 0", (status, shown["generation"]), (versions.UPDATED, "2"), "in process")
         self.assertEqual(scheduler.cells(0), after)
         status, shown = scheduler.status("deregister 0")
         self.shows_call("PMIx_Fabric_deregister", "deregister 0", (status, shown["info"]), ("SUCCESS", "0"), "in process")
@@ -200,7 +200,7 @@ class Objects(Case):
         status, shown = scheduler.status("register_nb 1")
         self.shows_call("PMIx_Fabric_register_nb", "register_nb 1", (status, shown["devices"], shown["plane"]),
                         ("OPERATION-SUCCEEDED", "16", "ib0"), "in process")
-        self.assertEqual(scheduler.status("update 1")[0], "OPERATION-SUCCEEDED")
+        self.assertEqual(scheduler.status("update 1")[0], versions.UPDATED)
         self.assertEqual(scheduler.status("deregister 1")[0], "SUCCESS")
         self.assertNotIn("called back", scheduler.program.output.text)
         self.ends_well(scheduler)
@@ -234,7 +234,7 @@ class Objects(Case):
         scheduler.say("move 0 9", "^moved$")
         for slot, plane in ((9, "ib1"), (1, "ib0"), (2, "ib1"), (3, "ib0")):
             status, shown = scheduler.status(f"update {slot}")
-            self.assertEqual((status, shown["plane"]), ("OPERATION-SUCCEEDED", plane))
+            self.assertEqual((status, shown["plane"]), (versions.UPDATED, plane))
         for slot in (2, 9, 3, 1):
             self.assertEqual(scheduler.status(f"deregister {slot}")[0], "SUCCESS")
         self.ends_well(scheduler)
@@ -297,7 +297,7 @@ class News(Case):
         daemon = self.recorded(self.whole)
         scheduler = self.scheduler(daemon.rundir)
         scheduler.say("listen 0", "^listening$")
-        scheduler.say("inside", "^inside it is$")  # handlers call, on the library's own thread
+        scheduler.say("inside", "^inside it is$")  # handlers call, on the library's own thread, which 7 refuses
         for slot in range(3):
             scheduler.status(f"register {slot}")
         first = self.costs(daemon)
@@ -306,7 +306,7 @@ class News(Case):
             start = len(scheduler.program.output.text)
             self.assertEqual(self.put(daemon, text), generation)
             self.updated(scheduler, generation)
-            self.assertEqual(scheduler.program.wait(r"^inside wrong (\d+)$", start).group(1), "0")
+            self.assertEqual(scheduler.program.wait(r"^inside wrong (\d+)$", start).group(1), "1" if versions.PMIX >= (7,) else "0")
             now = self.costs(daemon)
             for slot in range(3):
                 self.assertEqual(scheduler.cells(slot), now)
@@ -350,7 +350,7 @@ class News(Case):
         self.assertEqual(scheduler.status("update 0")[0], "UNREACHABLE")
         self.assertEqual(scheduler.keys(0)["pmix.fab.nverts"], "16")
         daemon.start()
-        self.assertEqual(scheduler.status("update 0")[0], "OPERATION-SUCCEEDED")
+        self.assertEqual(scheduler.status("update 0")[0], versions.UPDATED)
         self.put(daemon, self.less)
         self.updated(scheduler, 2)
         self.assertEqual(len(scheduler.events()), 4)
@@ -424,7 +424,7 @@ class Declines(Case):
         self.assertEqual(scheduler.status("update 0")[0], "UNREACHABLE")
         self.assertEqual(scheduler.cells(0), before)
         self.make(rundir)
-        self.assertEqual(scheduler.status("update 0")[0], "OPERATION-SUCCEEDED")
+        self.assertEqual(scheduler.status("update 0")[0], versions.UPDATED)
         self.ends_well(scheduler)
 
     def test_not_the_scheduler(self):
@@ -450,10 +450,10 @@ class Tools(Case):
             self.assertEqual(scheduler.status("register_nb 1")[0], "OPERATION-SUCCEEDED")  # one that the library lists
             for call in ("register", "update"):
                 done = self.tool(scheduler.uri, call)
-                # The tool's library of 4.2.2 tells its caller of register how the message arrived, not what it says.
-                self.assertEqual(done.returncode, 0 if args or call == "register" else 1, done.stderr)
+                # The tool's library before 7 tells its caller of register how the message arrived, not what it says.
+                self.assertEqual(done.returncode, 0 if args or call == "register" and versions.PMIX < (7,) else 1, done.stderr)
                 self.assertEqual(done.stdout, "pmix.fab.vndr string the host\n" if args else "")
-            self.assertEqual(scheduler.status("update 0")[0], "OPERATION-SUCCEEDED")
+            self.assertEqual(scheduler.status("update 0")[0], versions.UPDATED)
             self.ends_well(scheduler)
 
     def test_fabricd_itself_may_load_it(self):

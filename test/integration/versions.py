@@ -20,9 +20,25 @@ GUARDED = lab.guard() is not None
 REPAIRED = GUARDED and PMIX == (4, 2, 2)
 DOOR = REPAIRED or GUARDED and (PMIX[:2] == (5, 0) and PMIX[2] >= 3 or PMIX[:2] == (6, 1))  # what guards connections is for this one, too
 
+if not DOOR:
+    lab.no_remote = "[security] remote = yes needs the repairs of connections, which libpmix-guard.so does not have for this library" \
+        if GUARDED else "[security] remote = yes needs libpmix-guard.so, which this build does not have"
+
 # Are processes told anything under keys that are not the library's own? (docs/versions.md)
 OWN_KEYS = not 5 <= PMIX[0] <= 6
 NO_OWN_KEYS = "this library mixes up keys that are not its own: nothing is told under such"
+
+# How a tool may ask for a key: PMIx_Get is answered by a repair of requests (guard_requests.c)
+CALLS = ("query", "get") if DOOR else ("query",)
+
+
+def registered(status):
+    """What a tool's PMIx_Fabric_register returns if the server answers with this error: before 7 an answer with nothing to unpack is one."""
+    return status if PMIX >= (7,) else "UNREACHABLE"
+
+
+# What a scheduler's blocking PMIx_Fabric_update returns
+UPDATED = "SUCCESS" if PMIX >= (7,) else "OPERATION-SUCCEEDED"
 
 HOST = "fabric-host needs PMIx 4.2.2" if GUARDED else "fabric-host needs libpmix-guard.so, which this build does not have"
 PQUERY = "about pquery of PMIx 4.2.2"
@@ -50,6 +66,16 @@ if not GUARDED:
         "test_pmix_server.Life.*", "test_security.PmixPort.*", "test_service.PmixServer.*", "test_facts.Attributes.*",
         "test_events.AtOnce.test_nothing_is_held_back", "test_daemon.Answers.*", "test_alone.Node.*", "test_examples.Relay.*",
         "test_lab.Evidence.test_of_each_failure", "test_python.Bindings.test_the_same_facts", "test_refused.Places.test_run_directories"))
+elif not DOOR:
+    UNREPAIRED = "libpmix-guard.so has no repairs for this library"
+    UNSERVED += tuple((pattern, UNREPAIRED) for pattern in (
+        "test_chapter.Get.*", "test_chapter.BadInput.test_requests_leave_nothing_behind", "test_events.AtOnce.test_nothing_is_held_back",
+        "test_facts.Attributes.test_the_same_over_get", "test_lab.Evidence.test_of_each_failure", "test_pmix_credentials.*",
+        "test_pmix_port.Port.test_nobody_gets_it", "test_pmix_port.Port.test_without_its_daemon",
+        "test_pmix_server.Life.test_before_it_is_lost", "test_pmix_server.Life.test_killed",
+        "test_security.PmixPort.test_without_descriptors_it_is_deaf_for_a_while_only", "test_untrusted_clients.*"))
+if PMIX >= (7,):
+    UNSERVED += (("test_daemon.Pquery.test_keys", "this library's pquery frees its question before it asks: BAD-PARAM, whatever it asks"),)
 if (5,) <= PMIX < (5, 0, 9):
     UNSERVED += (("test_remote.Remote.test_a_host_without_a_network_is_told_so", "this library hangs without a network"),)
 if NO_ARRAYS:

@@ -79,7 +79,19 @@ static inline void mca_parameter(const char *framework, const char *name, const 
 #else
 #define MCA_FRAMEWORK_VERSION(framework) PMIX_MCA_BASE_VERSION_1_0_0(#framework, 1, 0, 0)
 #endif
+/* The version of the framework, and a text in the component's file for fabricd/base/components.h. */
+#ifdef PMIX_MCA_BASE_VERSION
+#define MCA_FRAMEWORK_TEXT_(major, minor, release)  #major "." #minor "." #release
+#define MCA_FRAMEWORK_NUMBER(major, minor, release) MCA_FRAMEWORK_TEXT_(major, minor, release)
+#define MCA_FRAMEWORK_TEXT(framework)                                                                        \
+    MCA_FRAMEWORK_NUMBER(PMIX_MCA_##framework##_MAJOR_VERSION, PMIX_MCA_##framework##_MINOR_VERSION,         \
+                         PMIX_MCA_##framework##_RELEASE_VERSION)
+#else
+#define MCA_FRAMEWORK_TEXT(framework) "1.0.0"
+#endif
 #define MCA_COMPONENT(framework, query_fn, register_fn)                                                      \
+    static const char mca_note[] __attribute__((used)) =                                                     \
+        "FABRICD_BUILT_FOR=" MCA_BUILT_FOR " " #framework " " MCA_FRAMEWORK_TEXT(framework);                 \
     extern pmix_mca_base_component_t MCA_JOINED(framework, FABRICD_COMPONENT);                               \
     pmix_mca_base_component_t MCA_JOINED(framework, FABRICD_COMPONENT) = {                                   \
         MCA_FRAMEWORK_VERSION(framework), .pmix_mca_component_name = MCA_TEXT(FABRICD_COMPONENT),            \

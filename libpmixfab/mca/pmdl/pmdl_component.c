@@ -31,6 +31,7 @@
 struct pmdl_settings pmdl_settings;
 static struct rundir_snapshots *snapshots;
 static unsigned wanted_env; /* enum fab_env */
+static enum fab_env_from env_order[FAB_ENV_FROMS];
 static pmix_event_t start;
 
 static bool pmdl_fits(void)
@@ -81,6 +82,10 @@ static pmix_status_t pmdl_init(void)
     }
     if (fab_env_parse(pmdl_settings.env, &wanted_env) != PMIXFAB_OK)
         pmdl_say("env = %s: a word is not ucx, nccl or ofi: it and the rest are ignored", pmdl_settings.env);
+    if (fab_env_order_parse(pmdl_settings.env_order, env_order) != PMIXFAB_OK)
+        pmdl_say("env_order = %s: a word is twice, or not site, fabricd or library: it and the rest are "
+                 "ignored",
+                 pmdl_settings.env_order);
     pmixfab_set_log(pmdl_on_log, NULL);
     pmdl_slots_take(snapshots, pmdl_settings.fabric, pmdl_settings.query, false);
     if (pmdl_settings.query && pmix_host_server.fabric == NULL && PMIX_PEER_IS_SCHEDULER(pmix_globals.mypeer))
@@ -134,11 +139,15 @@ static pmix_status_t pmdl_register_nspace(pmix_namespace_t *job)
     return PMIX_SUCCESS;
 }
 
+/* Without priors: from our component pnet, before the library's components set variables. */
 static pmix_status_t pmdl_setup_fork(const pmix_proc_t *proc, char ***env, char ***priors)
 {
-    (void)priors;
-    if (wanted_env != 0)
-        pmdl_environment_set(proc, wanted_env, env);
+    if (wanted_env == 0 && (pmdl_settings.env_order == NULL || pmdl_settings.env_order[0] == '\0'))
+        return PMIX_SUCCESS;
+    if (priors == NULL)
+        pmdl_environment_note(proc, *env);
+    else
+        pmdl_environment_set(proc, wanted_env, env_order, env);
     return PMIX_SUCCESS;
 }
 
@@ -170,6 +179,7 @@ static int pmdl_register_parameters(void)
     pmdl_settings = (struct pmdl_settings){.rundir = DEFAULT_RUNDIR,
                                            .coordinates = "single",
                                            .env = NULL,
+                                           .env_order = NULL,
                                            .launch = true,
                                            .fabric = true,
                                            .query = true};
@@ -183,6 +193,12 @@ static int pmdl_register_parameters(void)
                    "Libraries whose environment variables name the nearest device of each local process: a "
                    "list of \"ucx\", \"nccl\", \"ofi\"",
                    PMIX_MCA_BASE_VAR_TYPE_STRING, &pmdl_settings.env);
+    pmdl_parameter(
+        "env_order",
+        "Whose value of such a variable a process gets, a list: \"site\" (its environment before), "
+        "\"fabricd\", \"library\" (PMIx 7, for processes that are mapped to devices); default: this "
+        "order",
+        PMIX_MCA_BASE_VAR_TYPE_STRING, &pmdl_settings.env_order);
     pmdl_parameter("launch", "Add the fabric to the information of each job", PMIX_MCA_BASE_VAR_TYPE_BOOL,
                    &pmdl_settings.launch);
     pmdl_parameter("fabric",

@@ -7,6 +7,7 @@
 
 #include <pmix_common.h>
 
+#include "place/environment.h"
 #include "pmix/launch/job_map.h"
 #include "pmix/rundir/snapshots.h"
 
@@ -19,6 +20,13 @@ void pmdl_environment_keep(const char *nspace, struct rundir_planes *planes, uin
 void pmdl_environment_forget(const char *nspace); /* NULL: all jobs */
 
 /* From the host, on any thread, or in the process itself between fork and exec. `wanted`: enum fab_env. */
-void pmdl_environment_set(const pmix_proc_t *proc, unsigned wanted, char ***env);
+void pmdl_environment_set(const pmix_proc_t *proc, unsigned wanted,
+                          const enum fab_env_from order[FAB_ENV_FROMS], char ***env);
+
+/*
+ * Remember the process's variables for the next pmdl_environment_set(): from 7 on the library's components
+ * overwrite them before pmdl is called. On the same thread.
+ */
+void pmdl_environment_note(const pmix_proc_t *proc, char *const *env);
 
 #endif

@@ -236,11 +236,15 @@ static struct asked_job **asked_find(const char *nspace)
 }
 
 /*
- * The library reports to a component only the end of jobs that it keeps variables of. An entry of its list
- * holds the job, and up to 6.1 does not release it: its creator does.
+ * Up to 6.1 the library reports to a component only the end of jobs that it keeps variables of. An entry of
+ * its list holds the job, and does not release it: its creator does.
  */
 static bool asked_watch(struct asked_job *asked, pmix_namespace_t *job)
 {
+#if PMIX_VERSION_MAJOR >= 7
+    (void)asked, (void)job;
+    return true;
+#else
     pmix_nspace_env_cache_t *cache;
     PMIX_LIST_FOREACH(cache, &pmix_pnet_globals.nspaces, pmix_nspace_env_cache_t)
     {
@@ -253,6 +257,7 @@ static bool asked_watch(struct asked_job *asked, pmix_namespace_t *job)
     cache->ns = asked->held = job;
     pmix_list_append(&pmix_pnet_globals.nspaces, &cache->super);
     return true;
+#endif
 }
 
 static bool asked_remember(pmix_namespace_t *job)

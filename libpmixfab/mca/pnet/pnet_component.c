@@ -18,6 +18,7 @@
 #include <src/event/pmix_event.h>
 #include <src/include/pmix_globals.h>
 #include <src/mca/mca.h>
+#include <src/mca/pmdl/base/base.h>
 #include <src/mca/pnet/base/base.h>
 #include <src/util/pmix_output.h>
 
@@ -164,8 +165,9 @@ enum caller {
 static enum caller component_caller(const pmix_fabric_t *fabric, pmix_op_cbfunc_t cbfunc, void *cbdata)
 {
     Dl_info library, callback;
+    /* From 7 on PMIx_Fabric_register_nb refuses a call with neither, and a remote request has neither. */
     if (cbfunc == NULL)
-        return CALLER_RETURNS;
+        return PMIX_VERSION_MAJOR >= 7 && cbdata == NULL ? CALLER_REMOTE : CALLER_RETURNS;
     /* a static function of the library: its address is never that of a stub in another object */
     if (dladdr((void *)pmix_pnet_base_framework.framework_open, &library) == 0)
         return CALLER_REMOTE;
@@ -192,14 +194,17 @@ static pmix_status_t component_finish(enum caller caller, pmix_status_t status, 
 /*
  * Make the later content of the object's module, the library's record of a fabric: by it the library finds
  * this component at an update. From 7 on, the library takes the record off its list when the object is
- * deregistered, and releases it.
+ * deregistered, and releases it. Nothing there protects the list from other threads.
  */
-static struct pnet_tag tag_new(void)
+static struct pnet_tag tag_new(enum caller caller)
 {
 #if PMIX_VERSION_MAJOR < 7
     pmix_pnet_fabric_t *record = calloc(1, sizeof(*record));
+    (void)caller;
 #else
     pmix_pnet_fabric_t *record = PMIX_NEW(pmix_pnet_fabric_t);
+    if (record != NULL && caller == CALLER_RETURNS)
+        record->payload = &pnet_fabricd_module; /* see tag_forget() */
 #endif
     if (record != NULL)
         record->module = &pnet_fabricd_module;
@@ -211,6 +216,27 @@ static void tag_use(pmix_fabric_t *fabric, const struct pnet_tag *tag)
     fabric->module = tag->tag;
 #if PMIX_VERSION_MAJOR >= 7
     pmix_list_append(&pmix_pnet_globals.fabrics, &((pmix_pnet_fabric_t *)tag->tag)->super);
+#endif
+}
+
+/* Before the end of an object. From 7 on, the library makes a record of its own after
+ * PMIX_OPERATION_SUCCEEDED, and would keep it: it looks only at the object's module, which is ours. */
+static void tag_forget(const pmix_fabric_t *fabric)
+{
+#if PMIX_VERSION_MAJOR < 7
+    (void)fabric;
+#else
+    pmix_pnet_fabric_t *record = fabric == NULL ? NULL : (pmix_pnet_fabric_t *)fabric->module;
+    if (record == NULL || record->payload != &pnet_fabricd_module)
+        return;
+    PMIX_LIST_FOREACH(record, &pmix_pnet_globals.fabrics, pmix_pnet_fabric_t)
+    {
+        if (record->module == &pnet_fabricd_module && record->index != 0 && record->index == fabric->index) {
+            pmix_list_remove_item(&pmix_pnet_globals.fabrics, &record->super);
+            PMIX_RELEASE(record);
+            return;
+        }
+    }
 #endif
 }
 
@@ -239,7 +265,7 @@ static pmix_status_t register_fabric(pmix_fabric_t *fabric, const pmix_info_t di
         pnet_say("register: from another process: left to the host");
         return PMIX_ERR_TAKE_NEXT_OPTION;
     }
-    const struct pnet_tag tag = tag_new();
+    const struct pnet_tag tag = tag_new(caller);
     pmix_status_t rc =
         tag.tag == NULL ? PMIX_ERR_NOMEM : pnet_register(registry, directives, ndirs, fabric, &tag, &err);
     if (rc == PMIX_SUCCESS) {
@@ -270,6 +296,7 @@ static pmix_status_t update_fabric(pmix_fabric_t *fabric)
 /* The library's global lock is held here, too. */
 static pmix_status_t deregister_fabric(pmix_fabric_t *fabric)
 {
+    tag_forget(fabric);
     return pnet_deregister(registry, fabric);
 }
 
@@ -398,6 +425,21 @@ static void component_finalize(void)
     pmixfab_set_log(NULL, NULL);
 }
 
+#if PMIX_VERSION_MAJOR >= 7
+/* Before the library's own components, whose priorities are lower, overwrite variables: our pmdl notes them.
+ */
+static pmix_status_t fork_first(const pmix_proc_t *proc, char ***env)
+{
+    pmix_pmdl_base_active_module_t *active;
+    PMIX_LIST_FOREACH(active, &pmix_pmdl_globals.actives, pmix_pmdl_base_active_module_t)
+    {
+        if (strcmp(active->module->name, "fabricd") == 0 && active->module->setup_fork != NULL)
+            (void)active->module->setup_fork(proc, env, NULL);
+    }
+    return PMIX_ERR_TAKE_NEXT_OPTION;
+}
+#endif
+
 static pmix_pnet_module_t pnet_fabricd_module = {
     .name = "fabricd",
     .init = component_init,
@@ -410,6 +452,9 @@ static pmix_pnet_module_t pnet_fabricd_module = {
     .register_fabric = register_fabric,
     .update_fabric = update_fabric,
     .deregister_fabric = deregister_fabric,
+#if PMIX_VERSION_MAJOR >= 7
+    .setup_fork = fork_first,
+#endif
 };
 
 static bool pnet_fits(void)

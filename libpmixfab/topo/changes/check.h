@@ -47,6 +47,7 @@ enum fab_check_kind {
     FAB_CHECK_PORT_DOWN,       /* a cable with a port that is down */
     FAB_CHECK_MANAGER_CHANGED, /* another manager answers than usual (likewise) */
     FAB_CHECK_PMIX_REPLACED,   /* the process that hosts the PMIx server was lost (fab_findings_add) */
+    FAB_CHECK_COMPONENT,       /* the PMIx library here does not load our component (engine) */
     FAB_CHECK_PORT_DISABLED,   /* a switch port was switched off, and something was behind it */
     FAB_CHECK_COUNTERS,        /* error counters of a port grow (engine/counter_rounds.c) */
     FAB_CHECK_LINK_LOST,       /* a cable that was seen once between two switches that are present */

@@ -61,6 +61,9 @@ static const struct {
     [FAB_CHECK_PMIX_REPLACED] = {"pmix-replaced", FAB_SEVERITY_WARNING,
                                  "if it happens again, find the client that sends the fatal message: "
                                  "fabricctl status names it; see docs/operations.md"},
+    [FAB_CHECK_COMPONENT] = {"component-unfit", FAB_SEVERITY_WARNING,
+                             "install the component that was built for this PMIx library, then restart "
+                             "fabricd; fabricd --available lists the components of a host"},
     [FAB_CHECK_PORT_DISABLED] =
         {"port-disabled", FAB_SEVERITY_WARNING,
          "if this is not intended, run: ibportstate LID PORT enable (LIDs: fabricctl switches)"},

@@ -237,12 +237,84 @@ void fab_reader_write_id(const struct pmixfab *fab, uint32_t index, char *to)
     *write_guid(end, system) = '\0';
 }
 
+/* ---- ids of a host and a name ------------------------------------------------------------------------ */
+
+/* Return the first device of a host with this name and, unless 0, this port. */
+static uint32_t device_named(const struct pmixfab *fab, uint32_t host, const char *name, size_t len,
+                             uint32_t port)
+{
+    uint32_t end = fab_reader_host_end(fab, host);
+
+    for (uint32_t i = fab->hosts[host].first; i < end; i++) {
+        const char *own = fab_reader_string(fab, fab->devices[i].name);
+        if (strncmp(own, name, len) == 0 && own[len] == '\0' && (port == 0 || fab->devices[i].port == port))
+            return i;
+    }
+    return FAB_NONE;
+}
+
+/*
+ * From PMIx 7 on a device without a GUID or address of its own has an id of its host and its name:
+ * "fab://HOST::NAME", "fab://NODE::SYSTEM::HOST::NAME" with the GUIDs 0, "net://HOST::NAME". Find the host,
+ * and the name in the id; NULL: another id, or no such host.
+ */
+static const char *identity_named(const struct pmixfab *fab, const char *id, uint32_t *host)
+{
+    const bool fabric = strncmp(id, "fab://", 6) == 0;
+    struct fab_host_choice choice = {NULL};
+    char name[FAB_HOST_MAX + 1];
+    uint64_t guid;
+    if (!fabric && strncmp(id, "net://", 6) != 0)
+        return NULL;
+    const char *at = id + 6, *rest = fabric ? identity_read_guid(at, true, &guid) : NULL;
+    if (rest != NULL && strncmp(rest, "::", 2) == 0 &&
+        (rest = identity_read_guid(rest + 2, true, &guid)) != NULL && strncmp(rest, "::", 2) == 0)
+        at = rest + 2;
+    const char *end = strstr(at, "::");
+    if (end == NULL || end == at || end[2] == '\0' || (size_t)(end - at) >= sizeof(name))
+        return NULL;
+    memcpy(name, at, (size_t)(end - at));
+    name[end - at] = '\0';
+    for (uint32_t h = 0; h < fab->meta->n_hosts; h++)
+        fab_choose_host(&choice, name, fab_reader_host(fab, h));
+    for (*host = 0; choice.host != NULL && !choice.several && *host < fab->meta->n_hosts; ++*host)
+        if (fab_reader_host(fab, *host) == choice.host)
+            return end + 2;
+    return NULL;
+}
+
+/* Return whether a device goes by this name on its host: its own, or that of its network interface. */
+static bool identity_goes_by(const struct pmixfab *fab, uint32_t index, const char *name)
+{
+    const struct snap_fact *interface = fact_of(fab, index, FAB_FACT_INTERFACE);
+    return strcmp(fab_reader_string(fab, fab->devices[index].name), name) == 0 ||
+           (interface != NULL && strcmp(fab_reader_string(fab, interface->text), name) == 0);
+}
+
+/* Find the device of such an id; FAB_NONE. */
+static uint32_t identity_find_named(const struct pmixfab *fab, const char *id)
+{
+    uint32_t host;
+    const char *name = identity_named(fab, id, &host);
+    if (name == NULL)
+        return FAB_NONE;
+    uint32_t found = device_named(fab, host, name, strlen(name), 0);
+    for (uint32_t i = fab->hosts[host].first; found == FAB_NONE && i < fab_reader_host_end(fab, host); i++)
+        if (identity_goes_by(fab, i, name))
+            found = i;
+    return found;
+}
+
 bool fab_reader_has_id(const struct pmixfab *fab, uint32_t index, const char *id)
 {
     struct pmixfab_device own; /* only its id is used */
     uint64_t mac = identity_mac(id), port = identity_ipoib_port(id);
+    uint32_t host;
     if (index >= fab->meta->n_devices)
         return false;
+    const char *name = identity_named(fab, id, &host);
+    if (name != NULL)
+        return fab->costs.host[index] == host && identity_goes_by(fab, index, name);
     if (mac != 0 && identity_fact_number(fab, fact_of(fab, index, FAB_FACT_MAC)) == mac)
         return true;
     if (port != 0 && (fab->devices[index].port_guid == port ||
@@ -296,8 +368,12 @@ bool fab_reader_disowned(const struct pmixfab *fab, const char *host, uint64_t g
 /* Find the device of an id ("fab://NODE::SYSTEM", or one of fab_reader_has_id()); FAB_NONE. */
 static uint32_t find_by_id(const struct pmixfab *fab, const char *what)
 {
-    if (strncmp(what, "fab://", strlen("fab://")) == 0)
-        return identity_find_id(fab, what + strlen("fab://"));
+    if (strncmp(what, "fab://", strlen("fab://")) == 0) {
+        const uint32_t found = identity_find_id(fab, what + strlen("fab://"));
+        return found != FAB_NONE ? found : identity_find_named(fab, what);
+    }
+    if (strncmp(what, "net://", strlen("net://")) == 0)
+        return identity_find_named(fab, what);
     if (identity_mac(what) != 0)
         return with_mac(fab, identity_mac(what));
     if (identity_ipoib_port(what) != 0)
@@ -328,20 +404,6 @@ static uint32_t host_named(const struct pmixfab *fab, const char *name)
     uint32_t at =
         FAB_LOWER_BOUND(0, fab->meta->n_hosts, i, fab_natural_cmp(fab_reader_host(fab, i), name) < 0);
     return at < fab->meta->n_hosts && fab_natural_cmp(fab_reader_host(fab, at), name) == 0 ? at : FAB_NONE;
-}
-
-/* Return the first device of a host with this name and, unless 0, this port. */
-static uint32_t device_named(const struct pmixfab *fab, uint32_t host, const char *name, size_t len,
-                             uint32_t port)
-{
-    uint32_t end = fab_reader_host_end(fab, host);
-
-    for (uint32_t i = fab->hosts[host].first; i < end; i++) {
-        const char *own = fab_reader_string(fab, fab->devices[i].name);
-        if (strncmp(own, name, len) == 0 && own[len] == '\0' && (port == 0 || fab->devices[i].port == port))
-            return i;
-    }
-    return FAB_NONE;
 }
 
 /* Return a decimal port number, 1..255; 0: another text. */

@@ -18,6 +18,37 @@ static const char *settings(const struct pmixfab *fab, uint32_t device, unsigned
     return text;
 }
 
+TEST(whose_value_counts)
+{
+    static const struct {
+        const char *text;
+        int rc;
+        const char *chosen[2]; /* of three values, and where the site has none */
+    } all[] = {{NULL, 0, {"s", "f"}},
+               {"", 0, {"s", "f"}},
+               {"library", 0, {"l", "l"}},
+               {"fabricd,site", 0, {"f", "f"}},
+               {"site,library,fabricd", 0, {"s", "l"}},
+               {"library,library", PMIXFAB_ERR_SYNTAX, {"l", "l"}},
+               {"fabricd,sit", PMIXFAB_ERR_SYNTAX, {"f", "f"}},
+               {"sites", PMIXFAB_ERR_SYNTAX, {"s", "f"}},
+               {",", PMIXFAB_ERR_SYNTAX, {"s", "f"}}};
+    const char *const none[FAB_ENV_FROMS] = {NULL};
+    const char *const values[FAB_ENV_FROMS] = {"s", "f", "l"}, *const no_site[FAB_ENV_FROMS] = {NULL, "f",
+                                                                                                "l"};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        enum fab_env_from order[FAB_ENV_FROMS];
+        assert_int_equal(fab_env_order_parse(all[i].text, order), all[i].rc);
+        assert_string_equal(fab_env_choose(order, values), all[i].chosen[0]);
+        assert_string_equal(fab_env_choose(order, no_site), all[i].chosen[1]);
+        assert_null(fab_env_choose(order, none));
+    }
+    unsigned n = 0;
+    while (fab_env_variable(n) != NULL)
+        n++;
+    assert_int_equal(n, FAB_ENV_VARIABLES);
+}
+
 TEST(words_of_the_parameter)
 {
     unsigned wanted = 99;

@@ -1,5 +1,6 @@
 /* Devices by id, by name and by GUID, against a plain search. */
 #include "test/unit/snapshot_world.h"
+#include "topo/snapshot/reader.h"
 
 /* The first device that a plain search over all of them says has this host, name and port (0: any). */
 static uint32_t plain_find(const struct pmixfab *fab, uint32_t n, const char *host, const char *name,
@@ -121,6 +122,42 @@ TEST(test_find_refuses)
     huge[(1 << 20) - 1] = '\0';
     must_not_find(fab, huge);
     huge[1 << 19] = ':';
+    must_not_find(fab, huge);
+}
+
+/* From PMIx 7 on the library has such ids for devices without a GUID or an address. */
+TEST(test_ids_of_a_host_and_a_name)
+{
+    SCOPED(world) world;
+    world_odd(&world);
+    OWNED(pmixfab_close) struct pmixfab *fab = layer_open(&world.layers[0]);
+    static const char *const ids[] = {"fab://n2::mlx5_0", "net://n2::mlx5_0", "net://n2.cluster::mlx5_0",
+                                      "fab://0000:0000:0000:0000::0000:0000:0000:0000::n2::mlx5_0"};
+    static const char *const nothing[] = {"fab://n3::mlx5_0",
+                                          "fab://n2::mlx5_9",
+                                          "fab://n2::",
+                                          "fab://::mlx5_0",
+                                          "fab://n2:mlx5_0",
+                                          "net://n2",
+                                          "net://",
+                                          "gpu://n2::mlx5_0",
+                                          "net://0000:0000:0000:0000::0000:0000:0000:0000::n2::mlx5_0",
+                                          "fab://0000:0000:0000:0000::n2::mlx5_0"};
+    for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+        must_find(fab, ids[i], 2);
+        for (uint32_t d = 0; d < world.layers[0].plane->n_devices; d++)
+            assert_int_equal(fab_reader_has_id(fab, d, ids[i]), d == 2);
+    }
+    must_find(fab, "fab://n10::a:b:2", 5);
+    for (size_t i = 0; i < sizeof(nothing) / sizeof(nothing[0]); i++) {
+        must_not_find(fab, nothing[i]);
+        assert_false(fab_reader_has_id(fab, 2, nothing[i]));
+    }
+    OWNED(free) char *huge = must_have(1 << 20);
+    memset(huge, 'n', 1 << 20);
+    memcpy(huge, "net://", 6);
+    memcpy(huge + (1 << 19), "::", 2);
+    huge[(1 << 20) - 1] = '\0';
     must_not_find(fab, huge);
 }
 
