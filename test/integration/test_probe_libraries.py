@@ -29,7 +29,7 @@ class Libfabric(unittest.TestCase):
     def test_as_fi_info_says(self):
         lab.require("fi_info")
         items, done = look("libfabric")
-        self.assertEqual(done.stderr, "")
+        self.assertEqual(re.sub(r"^libfabric:.*<warn> fi_getinfo: provider \S+ output empty list\n", "", done.stderr), "")  # version 2 says it
         told = lab.run(["fi_info"]).stdout
         wanted = {}
         for provider, domain, protocol in re.findall(
