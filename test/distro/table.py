@@ -36,7 +36,8 @@ FEATURES = (
 
 
 # These reasons say that a thing is not installed, or how long a test takes: nothing of the distribution.
-BESIDE = re.compile(r"is not installed|are not installed|not here|beside|neighbouring|names no|takes half|build folder|--all|compat|about 5\.0")
+BESIDE = re.compile(r"is not installed|are not installed|not here|beside|neighbouring|names no|takes half|build folder|--all|compat|about 5\.0|"
+                    r"about pquery|git repository|sets none|clang-format|bindings")
 
 
 def cases(report):
