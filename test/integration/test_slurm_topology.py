@@ -70,7 +70,8 @@ class Slurm(unittest.TestCase):
 
     def wait_leaf(self, nodes):
         def told():
-            return f"Nodes={nodes}\n" in self.machine.run(["scontrol", "show", "topology", "leaf1"]).stdout + "\n"
+            shown = self.machine.run(["scontrol", "show", "topology"]).stdout + "\n"  # how one is named depends on the version
+            return any(line.startswith("SwitchName=leaf1 ") and line.endswith(f"Nodes={nodes}") for line in shown.splitlines())
         try:
             lab.wait_for(told, what=f"{nodes} at leaf1")
             lab.wait_for(lambda: self.machine.show(SERVICE, "ActiveState") == "inactive", what="that Slurm was told")
