@@ -390,7 +390,7 @@ class Declines(Case):
         self.assertIn(scheduler.status(says)[0], said)
         scheduler.program.wait(rf"pnet:fabricd: .*({why}.*declined|declined: .*{why})")
         self.ends_well(scheduler)
-        if versions.PMIX >= (5,):
+        if versions.PMIX > (4, 2, 2):
             return  # the library asks components only, not the host, and says so when each has declined
         quiet = self.scheduler(rundir, *args, "host")
         self.assertEqual(quiet.status(says)[0], "SUCCESS")
