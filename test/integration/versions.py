@@ -74,6 +74,7 @@ elif not DOOR:
         "test_facts.Attributes.test_the_same_over_get", "test_isolate.Host.test_where_that_is_refused_a_daemon_is_not_started", "test_lab.Evidence.test_of_each_failure", "test_pmix_credentials.*",
         "test_pmix_port.Port.test_nobody_gets_it", "test_pmix_port.Port.test_without_its_daemon",
         "test_pmix_server.Life.test_before_it_is_lost", "test_pmix_server.Life.test_killed",
+        "test_service.PmixServer.*", "test_service.Node.test_delivers_mirrors_and_serves",
         "test_security.PmixPort.test_without_descriptors_it_is_deaf_for_a_while_only", "test_untrusted_clients.*"))
     if PMIX < (7,):
         UNSERVED += tuple((pattern, UNREPAIRED) for pattern in (

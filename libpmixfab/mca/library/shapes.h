@@ -55,6 +55,13 @@ static inline pmix_status_t mca_library_fetch(const pmix_proc_t *proc, const cha
 #endif
 }
 
+/* From 4.2.3 on the function has a public name. */
+#if PMIX_NUMERIC_VERSION < 0x00040203
+#define mca_setenv pmix_setenv
+#else
+#define mca_setenv PMIx_Setenv
+#endif
+
 /*
  * The library derives a component's name from its file, so components for several libraries need several
  * names to be installed side by side.

@@ -12,6 +12,7 @@
 #include <src/include/pmix_globals.h>
 #include <src/util/pmix_environ.h>
 
+#include "mca/library/shapes.h"
 #include "place/environment.h"
 #include "topo/base/cpus.h"
 
@@ -208,7 +209,7 @@ void pmdl_environment_set(const pmix_proc_t *proc, unsigned wanted,
         for (unsigned i = 0; i < n; i++) {
             char name[64];
             snprintf(name, sizeof(name), "%s%s", prefix, ours[i].name);
-            (void)pmix_setenv(name, ours[i].value, false, env);
+            (void)mca_setenv(name, ours[i].value, false, env);
         }
         return;
     }
@@ -224,6 +225,6 @@ void pmdl_environment_set(const pmix_proc_t *proc, unsigned wanted,
                                                    [FAB_ENV_LIBRARY] = others_set ? now : NULL};
         const char *chosen = fab_env_choose(order, values);
         if (chosen != NULL && (now == NULL || strcmp(chosen, now) != 0))
-            (void)pmix_setenv(name, chosen, true, env);
+            (void)mca_setenv(name, chosen, true, env);
     }
 }
