@@ -175,8 +175,7 @@ static void pmix_look_at_settings(void)
         log_set_level(config.log);
         config.log = pmix.config.log;
         if (config.role != pmix.config.role || config.remote != pmix.config.remote ||
-            config.pmix_port != pmix.config.pmix_port ||
-            config.foreign_tools != pmix.config.foreign_tools ||
+            config.pmix_port != pmix.config.pmix_port || config.foreign_tools != pmix.config.foreign_tools ||
             strcmp(config.host != NULL ? config.host : "",
                    pmix.config.host != NULL ? pmix.config.host : "") != 0 ||
             strcmp(config.pmix_listen != NULL ? config.pmix_listen : "",
