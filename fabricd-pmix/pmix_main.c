@@ -163,6 +163,13 @@ static void pmix_on_fresh(bool stale, void *arg)
     subscribers_notify();
 }
 
+static bool same_members(const struct config *a, const struct config *b)
+{
+    return a->n_tool_users == b->n_tool_users &&
+           (a->n_tool_users == 0 ||
+            memcmp(a->tool_users, b->tool_users, a->n_tool_users * sizeof(*a->tool_users)) == 0);
+}
+
 /* fabricd was restarted with other settings: end, and let the starter of this process start the next one. */
 static void pmix_look_at_settings(void)
 {
@@ -176,6 +183,7 @@ static void pmix_look_at_settings(void)
         config.log = pmix.config.log;
         if (config.role != pmix.config.role || config.remote != pmix.config.remote ||
             config.pmix_port != pmix.config.pmix_port || config.foreign_tools != pmix.config.foreign_tools ||
+            !same_members(&config, &pmix.config) ||
             strcmp(config.host != NULL ? config.host : "",
                    pmix.config.host != NULL ? pmix.config.host : "") != 0 ||
             strcmp(config.pmix_listen != NULL ? config.pmix_listen : "",

@@ -255,32 +255,42 @@ static uint32_t device_named(const struct pmixfab *fab, uint32_t host, const cha
 
 /*
  * From PMIx 7 on a device without a GUID or address of its own has an id of its host and its name:
- * "fab://HOST::NAME", "fab://NODE::SYSTEM::HOST::NAME" with the GUIDs 0, "net://HOST::NAME". Find the host,
- * and the name in the id; NULL: another id, or no such host.
+ * "fab://HOST::NAME", "fab://NODE::SYSTEM::HOST::NAME" with the GUIDs 0, "net://HOST::NAME". Return the name,
+ * and write the host's; NULL: another id.
  */
-static const char *identity_named(const struct pmixfab *fab, const char *id, uint32_t *host)
+static const char *identity_named(const char *id, char host[FAB_HOST_MAX + 1])
 {
     const bool fabric = strncmp(id, "fab://", 6) == 0;
-    struct fab_host_choice choice = {NULL};
-    char name[FAB_HOST_MAX + 1];
     uint64_t guid;
     if (!fabric && strncmp(id, "net://", 6) != 0)
         return NULL;
     const char *at = id + 6, *rest = fabric ? identity_read_guid(at, true, &guid) : NULL;
     if (rest != NULL && strncmp(rest, "::", 2) == 0 &&
-        (rest = identity_read_guid(rest + 2, true, &guid)) != NULL && strncmp(rest, "::", 2) == 0)
+        (rest = identity_read_guid(rest + 2, true, &guid)) != NULL) {
+        if (strncmp(rest, "::", 2) != 0)
+            return NULL; /* the usual one */
         at = rest + 2;
+    }
     const char *end = strstr(at, "::");
-    if (end == NULL || end == at || end[2] == '\0' || (size_t)(end - at) >= sizeof(name))
+    if (end == NULL || end == at || end[2] == '\0' || end - at > FAB_HOST_MAX)
         return NULL;
-    memcpy(name, at, (size_t)(end - at));
-    name[end - at] = '\0';
-    for (uint32_t h = 0; h < fab->meta->n_hosts; h++)
+    memcpy(host, at, (size_t)(end - at));
+    host[end - at] = '\0';
+    return end + 2;
+}
+
+/* Find the host that a name means; FAB_NONE: none, or several. */
+static uint32_t identity_host(const struct pmixfab *fab, const char *name)
+{
+    struct fab_host_choice choice = {NULL};
+    uint32_t found = FAB_NONE;
+    for (uint32_t h = 0; h < fab->meta->n_hosts; h++) {
+        const char *before = choice.host;
         fab_choose_host(&choice, name, fab_reader_host(fab, h));
-    for (*host = 0; choice.host != NULL && !choice.several && *host < fab->meta->n_hosts; ++*host)
-        if (fab_reader_host(fab, *host) == choice.host)
-            return end + 2;
-    return NULL;
+        if (choice.host != before)
+            found = h;
+    }
+    return choice.several ? FAB_NONE : found;
 }
 
 /* Return whether a device goes by this name on its host: its own, or that of its network interface. */
@@ -294,9 +304,10 @@ static bool identity_goes_by(const struct pmixfab *fab, uint32_t index, const ch
 /* Find the device of such an id; FAB_NONE. */
 static uint32_t identity_find_named(const struct pmixfab *fab, const char *id)
 {
-    uint32_t host;
-    const char *name = identity_named(fab, id, &host);
-    if (name == NULL)
+    char host_name[FAB_HOST_MAX + 1];
+    const char *name = identity_named(id, host_name);
+    const uint32_t host = name == NULL ? FAB_NONE : identity_host(fab, host_name);
+    if (host == FAB_NONE)
         return FAB_NONE;
     uint32_t found = device_named(fab, host, name, strlen(name), 0);
     for (uint32_t i = fab->hosts[host].first; found == FAB_NONE && i < fab_reader_host_end(fab, host); i++)
@@ -309,12 +320,12 @@ bool fab_reader_has_id(const struct pmixfab *fab, uint32_t index, const char *id
 {
     struct pmixfab_device own; /* only its id is used */
     uint64_t mac = identity_mac(id), port = identity_ipoib_port(id);
-    uint32_t host;
+    char host[FAB_HOST_MAX + 1];
     if (index >= fab->meta->n_devices)
         return false;
-    const char *name = identity_named(fab, id, &host);
-    if (name != NULL)
-        return fab->costs.host[index] == host && identity_goes_by(fab, index, name);
+    const char *name = identity_named(id, host);
+    if (name != NULL) /* the hosts are searched for a device of this name only */
+        return identity_goes_by(fab, index, name) && identity_host(fab, host) == fab->costs.host[index];
     if (mac != 0 && identity_fact_number(fab, fact_of(fab, index, FAB_FACT_MAC)) == mac)
         return true;
     if (port != 0 && (fab->devices[index].port_guid == port ||
