@@ -1,0 +1,296 @@
+/* slurm_ask.c - calls of scontrol, and the nodes and version that it reports. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fabricctl/slurm/slurm.h"
+#include "topo/base/array.h"
+
+extern char **environ;
+
+/* ---- one call ---- */
+
+/* A running scontrol: its process and the pipes of its standard output and standard error. */
+struct call {
+    pid_t pid;
+    int out, err;
+    char said[300]; /* begin of standard error */
+    size_t n_said;
+};
+
+static const char *call_program(void)
+{
+    const char *program = getenv("FABRICD_SCONTROL");
+    return program != NULL && program[0] != '\0' ? program : "scontrol";
+}
+
+/* Variables that change the form of scontrol's output, or its length. */
+static bool changes_output(const char *variable)
+{
+    static const char *const names[] = {
+        "SLURM_TOPO_LEN=", "SLURM_BITSTR_LEN=", "SLURM_TIME_FORMAT=", "SCONTROL_ALL=",
+        "SLURM_CLUSTERS=", "SLURM_JSON=",       "SLURM_YAML="};
+    for (size_t i = 0; i < CTL_COUNT(names); i++)
+        if (strncmp(variable, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+static char **call_environment(void)
+{
+    size_t n = 0, kept = 0;
+    char **variables;
+    while (environ[n] != NULL)
+        n++;
+    variables = malloc((n + 1) * sizeof *variables);
+    for (size_t i = 0; variables != NULL && i < n; i++)
+        if (!changes_output(environ[i]))
+            variables[kept++] = environ[i];
+    if (variables != NULL)
+        variables[kept] = NULL;
+    return variables;
+}
+
+/* Start scontrol. Return 0 or an error number. */
+static int call_start(struct call *call, char *const *argv)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t signals;
+    char **variables = call_environment();
+    int out[2] = {-1, -1}, err[2] = {-1, -1}, rc = variables != NULL ? 0 : ENOMEM;
+    if (rc == 0 && (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0))
+        rc = errno;
+    if (rc == 0) {
+        posix_spawn_file_actions_init(&actions);
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+        posix_spawn_file_actions_adddup2(&actions, out[1], 1);
+        posix_spawn_file_actions_adddup2(&actions, err[1], 2);
+        posix_spawnattr_init(&attributes);
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGPIPE);
+        sigaddset(&signals, SIGXFSZ);
+        posix_spawnattr_setsigdefault(&attributes, &signals);
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+        rc = posix_spawnp(&call->pid, call_program(), &actions, &attributes, argv, variables);
+        posix_spawnattr_destroy(&attributes);
+        posix_spawn_file_actions_destroy(&actions);
+    }
+    free(variables);
+    for (int side = 0; side < 2; side++)
+        if (side == 1 || rc != 0) {
+            if (out[side] >= 0)
+                close(out[side]);
+            if (err[side] >= 0)
+                close(err[side]);
+        }
+    call->out = rc == 0 ? out[0] : -1;
+    call->err = rc == 0 ? err[0] : -1;
+    return rc;
+}
+
+/* Read what is there; close the pipe at its end. Return false if the output is too large or memory lacks. */
+static bool call_read(struct call *call, struct slurm_answer *answer, size_t *room)
+{
+    ssize_t n;
+    if (answer->size + 65536 > *room) {
+        char *larger = *room < CTL_ANSWER_MAX ? realloc(answer->text, 2 * *room + 131072) : NULL;
+        if (larger == NULL)
+            return false;
+        answer->text = larger;
+        *room = 2 * *room + 131072;
+    }
+    n = read(call->out, answer->text + answer->size, 65535);
+    if (n > 0)
+        answer->size += (size_t)n;
+    else if (n == 0 || errno != EINTR) {
+        close(call->out);
+        call->out = -1;
+    }
+    return true;
+}
+
+static void call_read_said(struct call *call)
+{
+    char rest[512];
+    const size_t room = sizeof call->said - 1 - call->n_said;
+    const ssize_t n =
+        room > 0 ? read(call->err, call->said + call->n_said, room) : read(call->err, rest, sizeof rest);
+    if (n > 0 && room > 0)
+        call->n_said += (size_t)n;
+    if (n == 0 || (n < 0 && errno != EINTR)) {
+        close(call->err);
+        call->err = -1;
+    }
+}
+
+/* Read both pipes to their ends. Return the reason of a failure; NULL: all was read. */
+static const char *call_wait(struct call *call, struct slurm_answer *answer)
+{
+    const int64_t deadline = ctl_wait_now() + CTL_ANSWER_SECONDS * INT64_C(1000);
+    size_t room = 0;
+    while (call->out >= 0 || call->err >= 0) {
+        struct pollfd fds[2] = {{call->out, POLLIN, 0}, {call->err, POLLIN, 0}};
+        const int64_t left = deadline - ctl_wait_now();
+        const int n = left > 0 ? poll(fds, 2, (int)left) : 0;
+        if (n == 0)
+            return "no answer after 30 s";
+        if (n < 0)
+            continue;
+        if (fds[0].revents != 0 && !call_read(call, answer, &room))
+            return "the answer is too large";
+        if (fds[1].revents != 0)
+            call_read_said(call);
+    }
+    return NULL;
+}
+
+/* End the call and return its wait status. */
+static int call_end(struct call *call, bool failed)
+{
+    int status = 0;
+    if (failed)
+        kill(call->pid, SIGKILL);
+    if (call->out >= 0)
+        close(call->out);
+    if (call->err >= 0)
+        close(call->err);
+    while (waitpid(call->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status;
+}
+
+/* Write "scontrol show topology: WHY: ADVICE". */
+static enum ctl_exit call_failed(struct slurm_answer *answer, const char *const *words, const char *why,
+                                 const char *advice)
+{
+    size_t used = 0;
+    char call[200] = "";
+    for (; *words != NULL && used < sizeof call; words++)
+        used += (size_t)snprintf(call + used, sizeof call - used, " %s", *words);
+    snprintf(answer->why, sizeof answer->why, "scontrol%s: %s%s%s", call, why, *advice != '\0' ? ": " : "",
+             advice);
+    free(answer->text);
+    answer->text = NULL;
+    answer->size = 0;
+    return CTL_FAILED;
+}
+
+enum ctl_exit slurm_ask(const char *const *words, struct slurm_answer *answer)
+{
+    struct call call = {.pid = -1};
+    char *argv[SLURM_WORDS + 2] = {(char *)call_program()};
+    const char *why;
+    char status_text[60];
+    int rc, status;
+    *answer = (struct slurm_answer){.text = NULL};
+    for (size_t i = 0; i < SLURM_WORDS && words[i] != NULL; i++)
+        argv[i + 1] = (char *)words[i];
+    rc = call_start(&call, argv);
+    if (rc != 0)
+        return call_failed(answer, words, strerror(rc),
+                           rc == ENOENT ? "install Slurm's commands, or set FABRICD_SCONTROL" : "");
+    why = call_wait(&call, answer);
+    status = call_end(&call, why != NULL);
+    if (why != NULL)
+        return call_failed(answer, words, why, "see whether slurmctld runs: scontrol ping");
+    if (answer->text == NULL && (answer->text = malloc(1)) == NULL)
+        return call_failed(answer, words, strerror(ENOMEM), "");
+    answer->text[answer->size] = '\0';
+    call.said[strcspn(call.said, "\n")] = '\0';
+    ctl_clean(call.said);
+    /* "scontrol show" reports some failures on standard error only */
+    if (status == 0 && (answer->size > 0 || call.said[0] == '\0'))
+        return CTL_DONE;
+    snprintf(status_text, sizeof status_text, WIFSIGNALED(status) ? "ended by signal %d" : "exit status %d",
+             WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    return call_failed(answer, words, call.said[0] != '\0' ? call.said : status_text, "");
+}
+
+void slurm_answer_free(struct slurm_answer *answer)
+{
+    free(answer->text);
+    answer->text = NULL;
+    answer->size = 0;
+}
+
+/* ---- version and nodes ---- */
+
+unsigned slurm_version(struct slurm_answer *answer)
+{
+    static const char *const words[] = {"--version", NULL};
+    unsigned year = 0, month = 0;
+    if (slurm_ask(words, answer) != CTL_DONE)
+        return 0;
+    /* "slurm 24.11.5", and with Debian's packages "slurm-wlm 24.11.5" */
+    const char *number = strchr(answer->text, ' ');
+    if (number == NULL || sscanf(number, " %2u.%2u", &year, &month) != 2 || year == 0 || month > 12)
+        call_failed(answer, words, "no version in its answer", "check that this scontrol is Slurm's");
+    else
+        slurm_answer_free(answer);
+    return answer->why[0] != '\0' ? 0 : year * 100 + month;
+}
+
+/* Return whether a list with commas has this word. */
+static bool has_word(const char *list, size_t size, const char *word)
+{
+    const size_t len = strlen(word);
+    for (size_t at = 0; at < size;) {
+        size_t n = 0;
+        while (at + n < size && list[at + n] != ',')
+            n++;
+        if (n == len && strncmp(list + at, word, len) == 0)
+            return true;
+        at += n + 1;
+    }
+    return false;
+}
+
+/* Return the value of " KEY=" in a line, and its length. NULL: the line has none. */
+static const char *line_value(const char *line, size_t size, const char *key, size_t *len)
+{
+    const size_t n = strlen(key);
+    for (size_t at = 0; at + n < size; at++)
+        if ((at == 0 || line[at - 1] == ' ') && strncmp(line + at, key, n) == 0) {
+            const char *value = line + at + n;
+            *len = strcspn(value, " \n");
+            return value;
+        }
+    return NULL;
+}
+
+enum ctl_exit slurm_nodes(const char *feature, struct fab_hostlist *nodes, struct slurm_answer *answer)
+{
+    static const char *const words[] = {"--oneliner", "show", "nodes", NULL};
+    enum ctl_exit status = slurm_ask(words, answer);
+    *nodes = (struct fab_hostlist){0};
+    for (const char *line = answer->text; status == CTL_DONE && *line != '\0';) {
+        const size_t size = strcspn(line, "\n");
+        size_t len = 0, n = 0;
+        const char *name = line_value(line, size, "NodeName=", &len);
+        const char *features = line_value(line, size, "AvailableFeatures=", &n);
+        if (line[size] != '\n')
+            status =
+                call_failed(answer, words, "the answer was cut", "see whether slurmctld runs: scontrol ping");
+        else if (name == line + strlen("NodeName=") && len > 0 &&
+                 (feature == NULL || (features != NULL && has_word(features, n, feature)))) {
+            char *copy = strndup(name, len);
+            if (copy == NULL || !FAB_ARRAY_ROOM(&nodes->names, &nodes->room, nodes->n + UINT64_C(1))) {
+                free(copy);
+                status = call_failed(answer, words, strerror(ENOMEM), "");
+            } else
+                nodes->names[nodes->n++] = copy;
+        }
+        line += size + 1;
+    }
+    if (status != CTL_DONE)
+        fab_hostlist_free(nodes);
+    slurm_answer_free(answer);
+    return status;
+}
