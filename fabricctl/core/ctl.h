@@ -235,6 +235,35 @@ enum ctl_exit ctl_ask_op(const struct ctl *ctl, const char *op, ctl_show_fn *sho
 enum ctl_exit ctl_ask_stream(const struct ctl *ctl, json_t *request, struct ctl_control **control,
                              json_t **first);
 
+/* ---- files that appear whole or not at all ---- */
+
+/*
+ * A target file. A regular file is written under another name in the same folder; a pipe, a device and
+ * standard output are written directly.
+ */
+struct ctl_target {
+    const char *shown; /* as the operator gave it */
+    char *path;        /* its final path; NULL: written directly */
+    char *temporary;   /* NULL: none, or not any more */
+    int fd;
+    bool close;
+};
+
+/* Open a target; `path` "-" is standard output. Close it in any case. */
+enum ctl_exit ctl_target_open(const char *path, struct ctl_target *t);
+enum ctl_exit ctl_target_write(const struct ctl_target *t, const void *bytes, size_t size);
+/* Report the error of errno with `what` and the path. Return CTL_FAILED. */
+enum ctl_exit ctl_target_failed(const struct ctl_target *t, const char *what);
+/*
+ * Close the target. With CTL_DONE the finished file replaces the existing one; with `keep`, the existing one
+ * is renamed to PATH.old. On failure the written data is removed, and the existing file stays. Return
+ * `status`, or the failure at the end.
+ */
+enum ctl_exit ctl_target_close(struct ctl_target *t, bool keep, enum ctl_exit status);
+
+/* Return a whole existing file with a 0 after it; free with free(). NULL: it cannot be read. */
+char *ctl_target_read(const char *path, size_t *size);
+
 /* ---- planes: the snapshots in a run directory, or of a PMIx server ---- */
 
 #define CTL_REASON_SIZE 600

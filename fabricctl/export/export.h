@@ -1,7 +1,7 @@
 /*
  * export.h - interface of the exports, files of whole planes for other programs (docs/design/export.md). It
- * declares their commands, their formats, and shared parts: an unfinished export, its target, a tree of
- * switches, and names.
+ * declares their commands, their formats, and shared parts: an unfinished export, a tree of switches, and
+ * names.
  */
 #ifndef FABRICCTL_EXPORT_EXPORT_H
 #define FABRICCTL_EXPORT_EXPORT_H
@@ -13,35 +13,6 @@ enum ctl_exit ctl_export(const struct ctl *ctl);
 
 /* Print each format and its summary, one a line, for the command's --help. */
 void ctl_export_help(void);
-
-/* ---- the target of an export ---- */
-
-/*
- * A target file. A regular file is written under another name in the same folder; a pipe, a device and
- * standard output are written directly.
- */
-struct ctl_target {
-    const char *shown; /* as the operator gave it */
-    char *path;        /* its final path; NULL: written directly */
-    char *temporary;   /* NULL: none, or not any more */
-    int fd;
-    bool close;
-};
-
-/* Open a target; `path` "-" is standard output. Close it in any case. */
-enum ctl_exit ctl_target_open(const char *path, struct ctl_target *t);
-enum ctl_exit ctl_target_write(const struct ctl_target *t, const void *bytes, size_t size);
-/* Report the error of errno with `what` and the path. Return CTL_FAILED. */
-enum ctl_exit ctl_target_failed(const struct ctl_target *t, const char *what);
-/*
- * Close the target. With CTL_DONE the finished file replaces the existing one; with `keep`, the existing one
- * is renamed to PATH.old. On failure the written data is removed, and the existing file stays. Return
- * `status`, or the failure at the end.
- */
-enum ctl_exit ctl_target_close(struct ctl_target *t, bool keep, enum ctl_exit status);
-
-/* Return a whole existing file with a 0 after it; free with free(). NULL: it cannot be read. */
-char *ctl_target_read(const char *path, size_t *size);
 
 /* ---- an unfinished export ---- */
 

@@ -40,4 +40,92 @@ unsigned slurm_version(struct slurm_answer *answer);
  */
 enum ctl_exit slurm_nodes(const char *feature, struct fab_hostlist *nodes, struct slurm_answer *answer);
 
+/* ---- topologies, as a file or slurmctld has them (slurm_read.c) ---- */
+
+enum slurm_kind { SLURM_FLAT, SLURM_TREE, SLURM_BLOCK, SLURM_RING, SLURM_TORUS3D };
+
+/* A switch, a block, a ring or a torus. */
+struct slurm_unit {
+    char *name;
+    char *below;     /* its nodes or switches, as the text lists them; NULL: none */
+    uint32_t parent; /* UINT32_MAX: none */
+    bool inner;      /* it has switches below it and no nodes */
+};
+
+struct slurm_place {
+    const char *node; /* belongs to `lists` */
+    uint32_t unit;
+};
+
+#define SLURM_SIZES 16
+
+struct slurm_topology {
+    char *name; /* "default" in a topology.conf */
+    enum slurm_kind kind;
+    struct slurm_unit *units; /* in the order of the text */
+    uint32_t n_units, units_room;
+    uint32_t *by_name; /* the units, sorted by name */
+    struct slurm_place
+        *places; /* one for each node, sorted by node; of several the one with the lowest unit */
+    uint32_t n_places, places_room;
+    struct fab_hostlist *lists;  /* for each unit: its nodes */
+    uint32_t sizes[SLURM_SIZES]; /* of blocks, the smallest first */
+    uint32_t n_sizes;
+};
+
+struct slurm_topologies {
+    struct slurm_topology *items;
+    uint32_t n, room;
+    bool yaml; /* from a topology.yaml */
+};
+
+/*
+ * Read a topology.conf, a topology.yaml as `fabricctl export` writes it, or the output of `scontrol show
+ * topology`; `shown` names the text in messages. Return PMIXFAB_OK, PMIXFAB_ERR_SYNTAX or PMIXFAB_ERR_NOMEM
+ * with a message in `err`. The topologies are empty on failure.
+ */
+int slurm_read(const char *text, const char *shown, struct slurm_topologies *out, struct fab_err *err);
+void slurm_topologies_free(struct slurm_topologies *topologies);
+
+/* Return the topology with this name; NULL: there is none. */
+const struct slurm_topology *slurm_topology_named(const struct slurm_topologies *all, const char *name);
+/* Return the unit with this name, or the unit of a node; UINT32_MAX: there is none. */
+uint32_t slurm_unit_named(const struct slurm_topology *topology, const char *name);
+uint32_t slurm_unit_of(const struct slurm_topology *topology, const char *node);
+const char *slurm_kind_name(enum slurm_kind kind);
+
+/* ---- the difference between a file and slurmctld (slurm_difference.c) ---- */
+
+/* A node whose place in slurmctld is not that of the file. */
+struct slurm_move {
+    const char *node;
+    char *target; /* the value of Topology= for this node: all its places in the file */
+    char *change; /* for people: "leaf2 in Slurm, leaf1 in the file" */
+    bool leaves;  /* the file has no place for it */
+};
+
+struct slurm_difference {
+    struct slurm_move *moves; /* nodes that get a place first, then by target */
+    uint32_t n_moves, room;
+    char **structure; /* differences that need a reconfigure, one line each */
+    uint32_t n_structure, structure_room;
+    char **remarks; /* facts that are no difference, one line each */
+    uint32_t n_remarks, remarks_room;
+    bool plugin;        /* a kind of topology that Slurm gets only by a restart */
+    uint32_t new_units; /* switches that the moves add to slurmctld */
+    uint32_t n_units;   /* switches of the largest tree in slurmctld */
+};
+
+/*
+ * Compare what slurmctld has with the file. nodes: the nodes of slurmctld, sorted by name; other nodes of the
+ * file are remarks. updates: this Slurm changes a node's place by `scontrol update`. Return PMIXFAB_OK or
+ * PMIXFAB_ERR_NOMEM. The difference points into both.
+ */
+int slurm_compare(const struct slurm_topologies *file, const struct slurm_topologies *slurm,
+                  const struct fab_hostlist *nodes, bool updates, struct slurm_difference *out);
+void slurm_difference_free(struct slurm_difference *difference);
+
+/* Return the number of moves from `first` on that one `scontrol update` can make. */
+uint32_t slurm_moves_together(const struct slurm_difference *difference, uint32_t first);
+
 #endif

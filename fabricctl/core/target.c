@@ -1,9 +1,8 @@
-/* target.c - a file that appears whole or not at all, and reports of a format's limits. */
+/* target.c - a file that appears whole or not at all. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +11,6 @@
 #include <unistd.h>
 
 #include "fabricctl/core/ctl.h"
-#include "fabricctl/export/export.h"
-
-/* ---- a file that appears whole or not at all ---- */
 
 enum ctl_exit ctl_target_failed(const struct ctl_target *t, const char *what)
 {
@@ -197,24 +193,4 @@ enum ctl_exit ctl_target_close(struct ctl_target *t, bool keep, enum ctl_exit st
     free(t->temporary);
     free(t->path);
     return status;
-}
-
-/* ---- limits of a format ---- */
-
-void ctl_export_lost(struct ctl_export *x, const char *fmt, ...)
-{
-    char *what = NULL;
-    va_list args;
-    va_start(args, fmt);
-    if (vasprintf(&what, fmt, args) < 0)
-        what = NULL;
-    va_end(args);
-    ctl_error("lost: %s", what != NULL ? what : "(out of memory)");
-    free(what);
-    x->n_lost++;
-}
-
-enum ctl_exit ctl_export_contradicts(void)
-{
-    return ctl_error("nothing to write: a plane's snapshot contradicts itself");
 }
