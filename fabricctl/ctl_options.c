@@ -16,6 +16,7 @@
 #include "fabricctl/report/report_page.h"
 #include "fabricctl/service/service.h"
 #include "fabricctl/show/show.h"
+#include "fabricctl/slurm/slurm.h"
 #include "topo/base/formats.h"
 #include "topo/base/nearest_words.h"
 
@@ -218,6 +219,7 @@ static const struct option_of all_options[] = {
     {'x', "exclude", "HOSTLIST", "choose among all other hosts of the plane", AT(exclude)},
     {'J', "objective", "GOAL", "what to minimize: sum (of costs; the default), max (cost) or switches",
      AT(objective)},
+    {'m', "repair", NULL, "bring Slurm back to the file also if somebody changed Slurm", AT(repair)},
     {'q', "quiet", NULL, "print only the list of hosts", AT(quiet)},
     {'z', "values", "OF", "for completion: list the values of an option, or the arguments of a command",
      AT(values)},
@@ -237,6 +239,9 @@ static const struct {
     {"ack", 't', "how long: 12h, 30d (default: until the finding is gone or gets worse)", NULL, NULL},
     {"ack", 'c', "withdraw the acknowledgement", NULL, NULL},
     {"place", 'n', "the number of hosts", "nodes", "NODES"},
+    {"slurm", 'o', "first copy FILE to this file, which slurmctld reads", NULL, NULL},
+    {"slurm", 'n', "calls of scontrol a second, at most (default: 20)", "rate", "N"},
+    {"slurm", 'q', "print nothing if nothing changes, and a failure only once", NULL, NULL},
 };
 
 #define N_OPTIONS      CTL_COUNT(all_options)
@@ -301,6 +306,9 @@ static const struct command {
     {"export", "FORMAT [HOSTLIST]",
      "write the fabric for another program, such as Slurm (\"export --help\" lists the formats)", "oiTBI", 1,
      2, ctl_export, NULL, NULL},
+    {"slurm", "diff|apply FILE",
+     "compare a running Slurm with an exported topology file, or bring Slurm to the file", "onmq", 2, 2,
+     ctl_slurm, NULL, NULL},
     {"endpoints", "[JOB PID]", "the endpoints that jobs hold; with --free: release those of a job", "ECN", 0,
      2, ctl_endpoints, NULL, NULL},
     {"history", "[NAME]", "what changed so far; NAME: a part of a name", "nAsCN", 0, 1, ctl_history, NULL,

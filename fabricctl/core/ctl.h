@@ -16,6 +16,7 @@
 #include "pmixfab.h"
 
 #define CTL_DEFAULT_RUNDIR "/run/fabricd"
+#define CTL_HOLD_FILE      "exports.hold" /* beside exported files: an operator holds them (export --hold) */
 
 #define CTL_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -52,6 +53,7 @@ struct ctl {
     bool force;              /* backup --force */
     bool if_changed;         /* export */
     bool strict;             /* export */
+    bool repair;             /* slurm apply */
     bool snapshots_only;     /* lists: do not ask the daemon for facts that no snapshot has */
     const char *block_sizes; /* export slurm-block; NULL: inferred */
     const char *interface;   /* export: patterns (topo/base/pattern.h); NULL: those of the daemon */
@@ -66,7 +68,7 @@ struct ctl {
     const char *columns; /* of tables, with commas between; NULL: all */
     bool no_header;
     bool help, version;
-    uint32_t limit;                         /* history --limit, place --nodes; 0: all */
+    uint32_t limit;                         /* history --limit, place --nodes; 0: all; slurm --rate */
     const char *from, *exclude, *objective; /* place */
     bool quiet;                             /* place, order */
     char *const *args;

@@ -111,6 +111,7 @@ struct slurm_difference {
     uint32_t n_structure, structure_room;
     char **remarks; /* facts that are no difference, one line each */
     uint32_t n_remarks, remarks_room;
+    uint32_t n_unknown; /* nodes of the file that slurmctld does not show */
     bool plugin;        /* a kind of topology that Slurm gets only by a restart */
     uint32_t new_units; /* switches that the moves add to slurmctld */
     uint32_t n_units;   /* switches of the largest tree in slurmctld */
@@ -127,5 +128,56 @@ void slurm_difference_free(struct slurm_difference *difference);
 
 /* Return the number of moves from `first` on that one `scontrol update` can make. */
 uint32_t slurm_moves_together(const struct slurm_difference *difference, uint32_t first);
+/* Print the moves for people, those with the same places together. */
+void slurm_print_moves(const struct slurm_difference *difference);
+
+/* ---- one run: the file, slurmctld and their difference (slurm_view.c) ---- */
+
+struct slurm_run {
+    const struct ctl *ctl;
+    const char *path, *target; /* the exported file; the file that slurmctld reads, which may be the same */
+    char *text;                /* of the exported file */
+    size_t size;
+    struct slurm_topologies file, slurm;
+    unsigned version; /* of Slurm, as slurm_version() has it */
+    struct fab_hostlist nodes;
+    struct slurm_difference difference;
+    char why[CTL_WHY_SIZE]; /* of a failure */
+};
+
+#define SLURM_UPDATES 2505 /* from this version on a node's place changes by `scontrol update` */
+
+/* Read the exported file, which is a regular file and no link. CTL_FAILED: run->why. */
+enum ctl_exit slurm_run_file(struct slurm_run *run);
+/* Ask slurmctld and compare, again at each call. CTL_FAILED: run->why. */
+enum ctl_exit slurm_run_compare(struct slurm_run *run);
+void slurm_run_free(struct slurm_run *run);
+
+/* Return whether slurmctld differs from the file. */
+bool slurm_run_differs(const struct slurm_run *run);
+/* Return whether the difference needs the file and a reconfigure; *why is one of the reasons. */
+bool slurm_run_needs_reconfigure(const struct slurm_run *run, const char **why);
+
+/* ---- what is kept between runs (slurm_apply.c) ---- */
+
+/* The state beside the target, locked while it is open. */
+struct slurm_state {
+    int fd;
+    json_t *is;
+};
+
+/* Open and lock TARGET.state. CTL_FAILED: `why`. */
+enum ctl_exit slurm_state_open(const char *target, struct slurm_state *state, char why[static CTL_WHY_SIZE]);
+/* Save and close. CTL_FAILED: `why`. */
+enum ctl_exit slurm_state_close(struct slurm_state *state, char why[static CTL_WHY_SIZE]);
+/* Return whether the state has this digest of a text under a key, and set it. */
+bool slurm_state_is(const struct slurm_state *state, const char *key, const char *digest);
+void slurm_state_set(struct slurm_state *state, const char *key, const char *value);
+
+#define SLURM_DIGEST 40
+void slurm_digest(const char *text, size_t size, char digest[static SLURM_DIGEST]);
+
+/* Bring slurmctld to the file. */
+enum ctl_exit slurm_apply(struct slurm_run *run);
 
 #endif

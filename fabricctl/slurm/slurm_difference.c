@@ -265,8 +265,9 @@ static void compare_lists(struct comparison *c)
                 FAB_ARRAY_ROOM(&bare.names, &bare.room, bare.n + UINT64_C(1)))
                 bare.names[bare.n++] = c->nodes->names[n];
         char *list = fab_hostlist_fold((const char *const *)unknown.names, unknown.n);
+        c->out->n_unknown += unknown.n;
         if (unknown.n > 0)
-            add_remark(c, "%s: not in slurm.conf: %.200s%s", t->name, list != NULL ? list : "",
+            add_remark(c, "%s: not shown by Slurm: %.200s%s", t->name, list != NULL ? list : "",
                        list != NULL && strlen(list) > 200 ? "..." : "");
         free(list);
         list = fab_hostlist_fold((const char *const *)bare.names, bare.n);
@@ -286,6 +287,8 @@ static int compare_moves(const void *a, const void *b)
     int order = x->leaves - y->leaves;
     if (order == 0)
         order = strcmp(x->target, y->target);
+    if (order == 0)
+        order = strcmp(x->change, y->change);
     return order != 0 ? order : strcmp(x->node, y->node);
 }
 
@@ -313,6 +316,23 @@ uint32_t slurm_moves_together(const struct slurm_difference *difference, uint32_
            strcmp(move[n].target, move->target) == 0)
         n++;
     return n;
+}
+
+void slurm_print_moves(const struct slurm_difference *d)
+{
+    for (uint32_t at = 0, n; at < d->n_moves; at += n) {
+        const char **names = malloc((d->n_moves + (size_t)1) * sizeof *names);
+        char *list = NULL;
+        for (n = 0; names != NULL && at + n < d->n_moves &&
+                    strcmp(d->moves[at + n].change, d->moves[at].change) == 0;
+             n++)
+            names[n] = d->moves[at + n].node;
+        n = n > 0 ? n : 1;
+        list = names != NULL ? fab_hostlist_fold(names, n) : NULL;
+        printf("%s: %s\n", list != NULL ? list : d->moves[at].node, d->moves[at].change);
+        free(list);
+        free(names);
+    }
 }
 
 static void free_lines(char **lines, uint32_t n)

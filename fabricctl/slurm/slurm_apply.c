@@ -1,0 +1,293 @@
+/*
+ * slurm_apply.c - bring slurmctld to the exported file: install the file, move nodes, reconfigure if that is
+ * the only way, and read back.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "fabricctl/slurm/slurm.h"
+
+#define NODES_MOST    1000 /* of one `scontrol update` */
+#define RATE_DEFAULT  20   /* calls a second */
+#define RETRY_SECONDS 60   /* slurmctld may answer so long after a reconfigure */
+#define STATE_MOST    65536
+
+/* ---- the state beside the target ---- */
+
+void slurm_digest(const char *text, size_t size, char digest[static SLURM_DIGEST])
+{
+    uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ (unsigned char)text[i]) * UINT64_C(1099511628211);
+    snprintf(digest, SLURM_DIGEST, "%016llx-%zu", (unsigned long long)hash, size);
+}
+
+bool slurm_state_is(const struct slurm_state *state, const char *key, const char *digest)
+{
+    const char *value = ctl_text_of(state->is, key);
+    return value != NULL && strcmp(value, digest) == 0;
+}
+
+void slurm_state_set(struct slurm_state *state, const char *key, const char *value)
+{
+    if (value == NULL)
+        json_object_del(state->is, key);
+    else
+        json_object_set_new(state->is, key, json_string(value));
+}
+
+enum ctl_exit slurm_state_open(const char *target, struct slurm_state *state, char why[static CTL_WHY_SIZE])
+{
+    char text[STATE_MOST], *path = NULL;
+    ssize_t n = -1;
+    if (asprintf(&path, "%s.state", target) < 0)
+        path = NULL;
+    *state = (struct slurm_state){.fd = -1};
+    if (path != NULL)
+        state->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (state->fd < 0)
+        snprintf(why, CTL_WHY_SIZE, "%s.state: %s: run this as Slurm's user", target,
+                 path != NULL ? strerror(errno) : "out of memory");
+    else if (flock(state->fd, LOCK_EX | LOCK_NB) != 0)
+        snprintf(why, CTL_WHY_SIZE, "%s: another fabricctl slurm apply is at work on it", target);
+    else if ((n = read(state->fd, text, sizeof text)) < 0)
+        snprintf(why, CTL_WHY_SIZE, "%s: %s", path, strerror(errno));
+    else if ((state->is = json_loadb(text, (size_t)n, 0, NULL)) == NULL || !json_is_object(state->is)) {
+        json_decref(state->is); /* a new file, or one that was cut: nothing is known */
+        state->is = json_object();
+    }
+    free(path);
+    if (state->is != NULL)
+        return CTL_DONE;
+    if (state->fd >= 0)
+        close(state->fd);
+    return CTL_FAILED;
+}
+
+enum ctl_exit slurm_state_close(struct slurm_state *state, char why[static CTL_WHY_SIZE])
+{
+    char *text = json_dumps(state->is, JSON_INDENT(1) | JSON_SORT_KEYS);
+    const size_t size = text != NULL ? strlen(text) : 0;
+    const bool good = text != NULL && pwrite(state->fd, text, size, 0) == (ssize_t)size &&
+                      ftruncate(state->fd, (off_t)size) == 0;
+    if (!good)
+        snprintf(why, CTL_WHY_SIZE, "the state beside the target cannot be written: %s", strerror(errno));
+    free(text);
+    close(state->fd);
+    json_decref(state->is);
+    return good ? CTL_DONE : CTL_FAILED;
+}
+
+/* ---- steps ---- */
+
+/* Write the exported file to the target, if that is another file with other contents. */
+static enum ctl_exit apply_file(const struct slurm_run *run, bool *installed)
+{
+    struct ctl_target target;
+    size_t size = 0;
+    char *there = run->target != run->path ? ctl_target_read(run->target, &size) : NULL;
+    const bool same = run->target == run->path ||
+                      (there != NULL && size == run->size && memcmp(there, run->text, size) == 0);
+    enum ctl_exit status;
+    free(there);
+    if (same)
+        return CTL_DONE;
+    *installed = true;
+    status = ctl_target_open(run->target, &target) ?: ctl_target_write(&target, run->text, run->size);
+    return ctl_target_close(&target, true, status);
+}
+
+/* Look again after a reconfigure, until slurmctld answers. */
+static enum ctl_exit apply_look(struct slurm_run *run)
+{
+    const int64_t end = ctl_wait_now() + RETRY_SECONDS * INT64_C(1000);
+    enum ctl_exit status;
+    while ((status = slurm_run_compare(run)) != CTL_DONE && ctl_wait_now() < end && !ctl_interrupted())
+        ctl_wait(-1, 0, ctl_wait_now() + 1000);
+    return status;
+}
+
+static enum ctl_exit apply_reconfigure(struct slurm_run *run)
+{
+    static const char *const words[] = {"reconfigure", NULL};
+    struct slurm_answer answer;
+    enum ctl_exit status = slurm_ask(words, &answer);
+    if (status != CTL_DONE)
+        snprintf(run->why, sizeof run->why, "%s", answer.why);
+    slurm_answer_free(&answer);
+    return status == CTL_DONE ? apply_look(run) : status;
+}
+
+/* Move nodes of one target. */
+static enum ctl_exit apply_move(struct slurm_run *run, const struct slurm_move *moves, uint32_t n)
+{
+    const char *names[NODES_MOST];
+    char *nodes = NULL, *list = NULL, *topology = NULL;
+    struct slurm_answer answer;
+    enum ctl_exit status = CTL_FAILED;
+    for (uint32_t i = 0; i < n; i++)
+        names[i] = moves[i].node;
+    list = fab_hostlist_fold(names, n);
+    if (list == NULL || asprintf(&nodes, "NodeName=%s", list) < 0 ||
+        asprintf(&topology, "Topology=%s", moves[0].target) < 0) {
+        snprintf(run->why, sizeof run->why, "out of memory");
+    } else {
+        const char *const words[] = {"update", nodes, topology, NULL};
+        status = slurm_ask(words, &answer);
+        if (status != CTL_DONE)
+            snprintf(run->why, sizeof run->why, "%s", answer.why);
+        slurm_answer_free(&answer);
+    }
+    free(list);
+    free(nodes);
+    free(topology);
+    return status;
+}
+
+/* Move all nodes, at a bounded rate. A rejected call does not stop the others; the next look counts. */
+static enum ctl_exit apply_moves(struct slurm_run *run)
+{
+    const struct slurm_difference *d = &run->difference;
+    const uint32_t rate = run->ctl->limit > 0 ? run->ctl->limit : RATE_DEFAULT;
+    enum ctl_exit status = CTL_DONE;
+    for (uint32_t at = 0, n; at < d->n_moves && !ctl_interrupted(); at += n) {
+        n = slurm_moves_together(d, at);
+        n = n < NODES_MOST ? n : NODES_MOST;
+        if (at > 0)
+            ctl_wait(-1, 0, ctl_wait_now() + 1000 / rate);
+        if (apply_move(run, &d->moves[at], n) != CTL_DONE)
+            status = CTL_FAILED;
+    }
+    return status;
+}
+
+/* ---- the order of the steps ---- */
+
+/* Return the digest of the file and of all that slurmctld shows. */
+static void apply_digest(const struct slurm_run *run, char digest[static SLURM_DIGEST])
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    for (uint32_t i = 0; out != NULL && i < run->difference.n_structure; i++)
+        fprintf(out, "%s\n", run->difference.structure[i]);
+    if (out != NULL) {
+        fputs(run->text, out);
+        fclose(out);
+    }
+    slurm_digest(text != NULL ? text : "", text != NULL ? size : 0, digest);
+    free(text);
+}
+
+/*
+ * Reconfigure, unless the last reconfigure for this file left the same difference: a further one would only
+ * stop slurmctld.
+ */
+static enum ctl_exit apply_structure(struct slurm_run *run, struct slurm_state *state)
+{
+    char digest[SLURM_DIGEST], reason[400];
+    const char *why = NULL;
+    enum ctl_exit status = CTL_DONE;
+    apply_digest(run, digest);
+    if (run->difference.plugin) {
+        snprintf(run->why, sizeof run->why, "%.300s: set TopologyPlugin in slurm.conf, and restart slurmctld",
+                 run->difference.structure[0]);
+        return CTL_FAILED;
+    }
+    if (!slurm_state_is(state, "left", digest)) {
+        slurm_run_needs_reconfigure(run, &why);
+        printf("reconfigure: %s\n", why);
+        status = apply_reconfigure(run);
+        apply_digest(run, digest);
+    }
+    if (status != CTL_DONE)
+        return status;
+    slurm_state_set(state, "left", run->difference.n_structure > 0 ? digest : NULL);
+    if (run->difference.n_structure == 0)
+        return CTL_DONE;
+    snprintf(reason, sizeof reason, "%s", run->difference.structure[0]);
+    snprintf(
+        run->why, sizeof run->why,
+        "%s, also after a reconfigure: see that slurmctld reads %s (a link beside slurm.conf), and its log",
+        reason, run->target);
+    return CTL_FAILED;
+}
+
+/* Bring slurmctld to the file. Two passes: after a reconfigure slurmctld may restore older places of nodes.
+ */
+static enum ctl_exit apply_difference(struct slurm_run *run, struct slurm_state *state)
+{
+    const char *why;
+    enum ctl_exit status = CTL_DONE;
+    if (slurm_run_needs_reconfigure(run, &why))
+        status = apply_structure(run, state);
+    if (status == CTL_DONE && run->difference.n_moves > 0 && run->version >= SLURM_UPDATES) {
+        slurm_print_moves(&run->difference);
+        status = apply_moves(run);
+        status = slurm_run_compare(run) != CTL_DONE ? CTL_FAILED : status;
+        if (status == CTL_DONE && slurm_run_differs(run))
+            snprintf(run->why, sizeof run->why, "%.100s: %.200s: slurmctld did not take the change",
+                     run->difference.n_moves > 0 ? run->difference.moves[0].node : run->file.items[0].name,
+                     run->difference.n_moves > 0 ? run->difference.moves[0].change
+                                                 : run->difference.structure[0]);
+    } else if (status == CTL_DONE && slurm_run_differs(run))
+        snprintf(run->why, sizeof run->why, "%.100s: %.200s, also after a reconfigure: see slurmctld's log",
+                 run->difference.moves[0].node, run->difference.moves[0].change);
+    return status == CTL_DONE && slurm_run_differs(run) ? CTL_FAILED : status;
+}
+
+static enum ctl_exit apply_locked(struct slurm_run *run, struct slurm_state *state)
+{
+    char digest[SLURM_DIGEST];
+    bool installed = false, agreed;
+    enum ctl_exit status = apply_file(run, &installed);
+    if (status != CTL_DONE) {
+        run->why[0] = '\0'; /* the message is written */
+        return status;
+    }
+    slurm_digest(run->text, run->size, digest);
+    if (installed)
+        printf("installed %s\n", run->target);
+    status = slurm_run_compare(run);
+    if (status != CTL_DONE)
+        return status;
+    agreed = slurm_state_is(state, "agreed", digest);
+    if (slurm_run_differs(run) && agreed && !run->ctl->repair) {
+        slurm_print_moves(&run->difference);
+        snprintf(run->why, sizeof run->why,
+                 "Slurm was changed and differs from %s: fabricctl slurm diff %s; --repair mends this",
+                 run->path, run->path);
+        return CTL_FAILED;
+    }
+    /* an old slurmctld hides nodes of a cloud: a difference may not show */
+    const bool hidden = !agreed && run->version < SLURM_UPDATES && run->difference.n_unknown > 0;
+    if (slurm_run_differs(run) || hidden)
+        status = apply_difference(run, state);
+    if (status == CTL_DONE)
+        slurm_state_set(state, "agreed", digest);
+    return status;
+}
+
+enum ctl_exit slurm_apply(struct slurm_run *run)
+{
+    struct slurm_state state;
+    char why[CTL_WHY_SIZE] = "";
+    enum ctl_exit status = slurm_state_open(run->target, &state, why);
+    if (status != CTL_DONE)
+        return ctl_error("%s", why);
+    ctl_catch_interrupts();
+    status = apply_locked(run, &state);
+    if (status == CTL_DONE && ctl_text_of(state.is, "failed") != NULL)
+        printf("Slurm agrees with %s again\n", run->path);
+    if (status != CTL_DONE && run->why[0] != '\0' &&
+        !(run->ctl->quiet && slurm_state_is(&state, "failed", run->why)))
+        ctl_error("%s", run->why);
+    slurm_state_set(&state, "failed", status != CTL_DONE ? run->why : NULL);
+    if (slurm_state_close(&state, why) != CTL_DONE)
+        status = ctl_error("%s", why);
+    return status;
+}

@@ -1,0 +1,118 @@
+/* slurm_command.c - the command: compare slurmctld with an exported file, or bring slurmctld to it. */
+#include <errno.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabricctl/slurm/slurm.h"
+
+/* ---- the hold ---- */
+
+/* Return whether an operator holds the exports of this folder, and report it. */
+static bool is_held(const struct slurm_run *run)
+{
+    char *copy = strdup(run->path), *path = NULL, *text = NULL;
+    json_t *hold = NULL;
+    size_t size;
+    bool held = false;
+    if (copy != NULL && asprintf(&path, "%s/" CTL_HOLD_FILE, dirname(copy)) >= 0 &&
+        (text = ctl_target_read(path, &size)) != NULL) {
+        held = true;
+        hold = json_loads(text, 0, NULL);
+        if (!run->ctl->quiet)
+            ctl_say(stdout, hold, "held since {since} by {user}: {reason}\n");
+    }
+    json_decref(hold);
+    free(text);
+    free(path);
+    free(copy);
+    return held;
+}
+
+/* ---- diff ---- */
+
+static json_t *strings_json(char *const *lines, uint32_t n)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < n; i++)
+        json_array_append_new(list, ctl_json_text(lines[i]));
+    return list;
+}
+
+static json_t *moves_json(const struct slurm_difference *d)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < d->n_moves; i++)
+        json_array_append_new(list, json_pack("{s:o, s:o, s:o}", "node", ctl_json_text(d->moves[i].node),
+                                              "change", ctl_json_text(d->moves[i].change), "topology",
+                                              ctl_json_text(d->moves[i].target)));
+    return list;
+}
+
+static enum ctl_exit diff_json(const struct slurm_run *run)
+{
+    const struct slurm_difference *d = &run->difference;
+    const char *why;
+    char version[16];
+    snprintf(version, sizeof version, "%u.%02u", run->version / 100, run->version % 100);
+    return ctl_json_print(stdout,
+                          json_pack("{s:o, s:s, s:b, s:b, s:o, s:o, s:o}", "file", ctl_json_text(run->path),
+                                    "version", version, "equal", !slurm_run_differs(run), "reconfigure",
+                                    slurm_run_differs(run) && slurm_run_needs_reconfigure(run, &why), "moves",
+                                    moves_json(d), "structure", strings_json(d->structure, d->n_structure),
+                                    "remarks", strings_json(d->remarks, d->n_remarks)));
+}
+
+static enum ctl_exit diff_text(const struct slurm_run *run)
+{
+    const struct slurm_difference *d = &run->difference;
+    const char *why;
+    for (uint32_t i = 0; i < d->n_structure; i++)
+        printf("%s\n", d->structure[i]);
+    slurm_print_moves(d);
+    for (uint32_t i = 0; i < d->n_remarks; i++)
+        printf("note: %s\n", d->remarks[i]);
+    if (!slurm_run_differs(run))
+        printf("Slurm agrees with %s\n", run->path);
+    else if (slurm_run_needs_reconfigure(run, &why))
+        printf("fabricctl slurm apply reconfigures Slurm: %s\n", why);
+    else
+        printf("fabricctl slurm apply moves %u node%s, without a reconfigure\n", d->n_moves,
+               d->n_moves == 1 ? "" : "s");
+    return CTL_DONE;
+}
+
+static enum ctl_exit slurm_diff(struct slurm_run *run)
+{
+    enum ctl_exit status = slurm_run_compare(run);
+    if (status != CTL_DONE)
+        return ctl_error("%s", run->why);
+    status = run->ctl->format == CTL_JSON ? diff_json(run) : diff_text(run);
+    return status == CTL_DONE && slurm_run_differs(run) ? CTL_FAILED : status;
+}
+
+/* ---- the command ---- */
+
+enum ctl_exit ctl_slurm(const struct ctl *ctl)
+{
+    struct slurm_run run = {.ctl = ctl, .path = ctl->args[1], .target = ctl->args[1]};
+    const bool apply = strcmp(ctl->args[0], "apply") == 0;
+    enum ctl_exit status;
+    if (!apply && strcmp(ctl->args[0], "diff") != 0)
+        return ctl_usage("no such action: slurm %s: there are diff and apply", ctl->args[0]);
+    if (!apply && (ctl->output != NULL || ctl->repair || ctl->limit > 0))
+        return ctl_usage("not an option of slurm diff: --output, --repair and --rate are for slurm apply");
+    if (apply && ctl->format != CTL_TEXT)
+        return ctl_usage("slurm apply has no JSON output: use slurm diff --json");
+    if (ctl->output != NULL)
+        run.target = ctl->output;
+    if (apply && is_held(&run))
+        return CTL_DONE;
+    status = slurm_run_file(&run);
+    if (status != CTL_DONE)
+        ctl_error("%s", run.why);
+    else
+        status = apply ? slurm_apply(&run) : slurm_diff(&run);
+    slurm_run_free(&run);
+    return status;
+}
