@@ -219,6 +219,7 @@ static const struct option_of all_options[] = {
     {'x', "exclude", "HOSTLIST", "choose among all other hosts of the plane", AT(exclude)},
     {'J', "objective", "GOAL", "what to minimize: sum (of costs; the default), max (cost) or switches",
      AT(objective)},
+    {'U', "hold", "REASON", "stop all exports of fabricd, and slurm apply, until --release", AT(hold)},
     {'m', "repair", NULL, "bring Slurm back to the file also if somebody changed Slurm", AT(repair)},
     {'q', "quiet", NULL, "print only the list of hosts", AT(quiet)},
     {'z', "values", "OF", "for completion: list the values of an option, or the arguments of a command",
@@ -239,9 +240,10 @@ static const struct {
     {"ack", 't', "how long: 12h, 30d (default: until the finding is gone or gets worse)", NULL, NULL},
     {"ack", 'c', "withdraw the acknowledgement", NULL, NULL},
     {"place", 'n', "the number of hosts", "nodes", "NODES"},
+    {"export", 'L', "end the hold of the exports", NULL, NULL},
     {"slurm", 'o', "first copy FILE to this file, which slurmctld reads", NULL, NULL},
     {"slurm", 'n', "calls of scontrol a second, at most (default: 20)", "rate", "N"},
-    {"slurm", 'q', "print nothing if nothing changes, and a failure only once", NULL, NULL},
+    {"slurm", 'q', "diff: only one line, on a difference; apply: report a failure only once", NULL, NULL},
 };
 
 #define N_OPTIONS      CTL_COUNT(all_options)
@@ -304,8 +306,8 @@ static const struct command {
      ctl_order, NULL, NULL},
     {"matrix", "", "the cost matrix of a plane", "o", 0, 0, ctl_matrix, NULL, NULL},
     {"export", "FORMAT [HOSTLIST]",
-     "write the fabric for another program, such as Slurm (\"export --help\" lists the formats)", "oiTBI", 1,
-     2, ctl_export, NULL, NULL},
+     "write the fabric for another program, such as Slurm (\"export --help\" lists the formats)", "oiTBIUL",
+     0, 2, ctl_export, NULL, NULL},
     {"slurm", "diff|apply FILE",
      "compare a running Slurm with an exported topology file, or bring Slurm to the file", "onmq", 2, 2,
      ctl_slurm, NULL, NULL},

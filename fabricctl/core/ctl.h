@@ -54,6 +54,7 @@ struct ctl {
     bool if_changed;         /* export */
     bool strict;             /* export */
     bool repair;             /* slurm apply */
+    const char *hold;        /* export --hold: the reason; NULL: none */
     bool snapshots_only;     /* lists: do not ask the daemon for facts that no snapshot has */
     const char *block_sizes; /* export slurm-block; NULL: inferred */
     const char *interface;   /* export: patterns (topo/base/pattern.h); NULL: those of the daemon */

@@ -3,12 +3,14 @@
  * command.
  */
 #include <jansson.h>
+#include <pwd.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fabricctl/core/ctl.h"
 #include "fabricctl/export/export.h"
@@ -399,8 +401,32 @@ static int compare_indices(const void *a, const void *b)
     return FAB_ORDER(x.index, y.index);
 }
 
+/* Hold the exports of the daemon, or end the hold. */
+static enum ctl_exit export_hold(const struct ctl *ctl)
+{
+    const struct passwd *user = getpwuid(getuid());
+    json_t *answer = NULL;
+    enum ctl_exit status;
+    if (ctl->n_args > 0 || (ctl->hold != NULL && ctl->release))
+        return ctl_usage("usage: fabricctl export --hold REASON, or fabricctl export --release");
+    status = ctl_ask(ctl,
+                     ctl->release ? json_pack("{s:s, s:b}", "op", "hold", "release", 1)
+                                  : json_pack("{s:s, s:s, s:s*}", "op", "hold", "reason", ctl->hold, "user",
+                                              user != NULL ? user->pw_name : NULL),
+                     CTL_ANSWER_SECONDS, &answer);
+    if (status == CTL_DONE)
+        puts(ctl->release ? "the exports continue"
+                          : "the exports are held; to continue: fabricctl export --release");
+    json_decref(answer);
+    return status;
+}
+
 enum ctl_exit ctl_export(const struct ctl *ctl)
 {
+    if (ctl->hold != NULL || ctl->release)
+        return export_hold(ctl);
+    if (ctl->n_args == 0)
+        return ctl_usage("too few arguments: export: usage: fabricctl export FORMAT [HOSTLIST]");
     const struct export_format *format = format_by_name(ctl->args[0]);
     struct ctl_view view;
     struct ctl_export_names names = {.path = NULL};

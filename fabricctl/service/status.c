@@ -25,7 +25,7 @@ static const char *const daemon_keys[] = {"role",           "host",         "pid
                                           "monitoring",     "dirty_since",  "unknown",
                                           "managers",       "gone",         "pmix",
                                           "exports",        "no_cable",     "findings",
-                                          "channel"};
+                                          "channel",        "exports_held", "slurm"};
 
 /* Find the newest generation of the planes, and count HCAs that no pattern names. */
 static void sum_up(const struct ctl_view *view, uint64_t *generation, int64_t *published, uint64_t *unnamed)
@@ -287,6 +287,22 @@ static void show_exports(const json_t *status)
     }
 }
 
+/* Print whether Slurm has the exported files, and the hold of the exports. */
+static void show_slurm(const json_t *status)
+{
+    const json_t *held = json_object_get(status, "exports_held"), *one;
+    size_t i;
+    json_array_foreach(json_object_get(status, "slurm"), i, one)
+    {
+        if (ctl_is(one, "differs"))
+            status_say("SLURM DIFFERS", one, "{file}, since {since}: {why}\n");
+        else
+            status_say("slurm", one, "agrees with {file}, {agreed}\n");
+    }
+    if (json_is_object(held))
+        status_say("EXPORTS HELD", held, "since {since} by {user}: {reason}\n");
+}
+
 /* Print the state of a daemon in the role scheduler: its sweeps. */
 static void show_sweeps(const json_t *status)
 {
@@ -302,6 +318,7 @@ static void show_sweeps(const json_t *status)
     }
     show_pmix(status);
     show_exports(status);
+    show_slurm(status);
     if (ctl_is(status, "no_cable"))
         status_say("NO CABLE", status, "the sweep sees no cable; check this host's own cable\n");
     status_line("partial", status, "partial");

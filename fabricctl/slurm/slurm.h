@@ -25,10 +25,10 @@ struct slurm_answer {
 /*
  * Run scontrol with these arguments (NULL ends them; no shell), in the caller's environment without variables
  * that change its output. The program is $FABRICD_SCONTROL, else scontrol of PATH. Its output has a bound of
- * CTL_ANSWER_MAX bytes, and it is killed after CTL_ANSWER_SECONDS. Return CTL_DONE or CTL_FAILED; no message
+ * CTL_ANSWER_MAX bytes, and it is killed after so many seconds. Return CTL_DONE or CTL_FAILED; no message
  * is written.
  */
-enum ctl_exit slurm_ask(const char *const *words, struct slurm_answer *answer);
+enum ctl_exit slurm_ask(const char *const *words, unsigned seconds, struct slurm_answer *answer);
 void slurm_answer_free(struct slurm_answer *answer);
 
 /* Return Slurm's version as year * 100 + month: 2411 is 24.11. 0: unknown, with answer->why. */

@@ -11,10 +11,11 @@
 
 #include "fabricctl/slurm/slurm.h"
 
-#define NODES_MOST    1000 /* of one `scontrol update` */
-#define RATE_DEFAULT  20   /* calls a second */
-#define RETRY_SECONDS 60   /* slurmctld may answer so long after a reconfigure */
-#define STATE_MOST    65536
+#define NODES_MOST          1000 /* of one `scontrol update` */
+#define RATE_DEFAULT        20   /* calls a second */
+#define RETRY_SECONDS       60   /* slurmctld may answer so long after a reconfigure */
+#define RECONFIGURE_SECONDS 300  /* a large slurmctld takes minutes */
+#define STATE_MOST          65536
 
 /* ---- the state beside the target ---- */
 
@@ -84,21 +85,27 @@ enum ctl_exit slurm_state_close(struct slurm_state *state, char why[static CTL_W
 
 /* ---- steps ---- */
 
-/* Write the exported file to the target, if that is another file with other contents. */
-static enum ctl_exit apply_file(const struct slurm_run *run, bool *installed)
+/* Return whether slurmctld's file is another file with other contents; *there: it exists. */
+static bool target_differs(const struct slurm_run *run, bool *there)
+{
+    size_t size = 0;
+    char *text = run->target != run->path ? ctl_target_read(run->target, &size) : NULL;
+    const bool same =
+        run->target == run->path || (text != NULL && size == run->size && memcmp(text, run->text, size) == 0);
+    *there = text != NULL;
+    free(text);
+    return !same;
+}
+
+static enum ctl_exit apply_file(const struct slurm_run *run)
 {
     struct ctl_target target;
-    size_t size = 0;
-    char *there = run->target != run->path ? ctl_target_read(run->target, &size) : NULL;
-    const bool same = run->target == run->path ||
-                      (there != NULL && size == run->size && memcmp(there, run->text, size) == 0);
-    enum ctl_exit status;
-    free(there);
-    if (same)
-        return CTL_DONE;
-    *installed = true;
-    status = ctl_target_open(run->target, &target) ?: ctl_target_write(&target, run->text, run->size);
-    return ctl_target_close(&target, true, status);
+    enum ctl_exit status =
+        ctl_target_open(run->target, &target) ?: ctl_target_write(&target, run->text, run->size);
+    status = ctl_target_close(&target, true, status);
+    if (status == CTL_DONE)
+        printf("installed %s\n", run->target);
+    return status;
 }
 
 /* Look again after a reconfigure, until slurmctld answers. */
@@ -115,7 +122,7 @@ static enum ctl_exit apply_reconfigure(struct slurm_run *run)
 {
     static const char *const words[] = {"reconfigure", NULL};
     struct slurm_answer answer;
-    enum ctl_exit status = slurm_ask(words, &answer);
+    enum ctl_exit status = slurm_ask(words, RECONFIGURE_SECONDS, &answer);
     if (status != CTL_DONE)
         snprintf(run->why, sizeof run->why, "%s", answer.why);
     slurm_answer_free(&answer);
@@ -137,7 +144,7 @@ static enum ctl_exit apply_move(struct slurm_run *run, const struct slurm_move *
         snprintf(run->why, sizeof run->why, "out of memory");
     } else {
         const char *const words[] = {"update", nodes, topology, NULL};
-        status = slurm_ask(words, &answer);
+        status = slurm_ask(words, CTL_ANSWER_SECONDS, &answer);
         if (status != CTL_DONE)
             snprintf(run->why, sizeof run->why, "%s", answer.why);
         slurm_answer_free(&answer);
@@ -240,31 +247,40 @@ static enum ctl_exit apply_difference(struct slurm_run *run, struct slurm_state 
     return status == CTL_DONE && slurm_run_differs(run) ? CTL_FAILED : status;
 }
 
+/* Report that somebody changed Slurm since it agreed with the file. */
+static enum ctl_exit apply_drift(struct slurm_run *run, const char *what)
+{
+    if (!run->ctl->quiet)
+        slurm_print_moves(&run->difference);
+    snprintf(run->why, sizeof run->why,
+             "%s was changed and differs from %s: see fabricctl slurm diff %s; with --repair apply changes "
+             "it back",
+             what, run->path, run->path);
+    return CTL_FAILED;
+}
+
 static enum ctl_exit apply_locked(struct slurm_run *run, struct slurm_state *state)
 {
     char digest[SLURM_DIGEST];
-    bool installed = false, agreed;
-    enum ctl_exit status = apply_file(run, &installed);
-    if (status != CTL_DONE) {
-        run->why[0] = '\0'; /* the message is written */
-        return status;
-    }
+    bool there, agreed, hidden;
+    enum ctl_exit status = CTL_DONE;
     slurm_digest(run->text, run->size, digest);
-    if (installed)
-        printf("installed %s\n", run->target);
+    agreed = slurm_state_is(state, "agreed", digest) && !run->ctl->repair;
+    if (target_differs(run, &there)) {
+        if (agreed && there)
+            return apply_drift(run, run->target);
+        status = apply_file(run);
+    }
+    if (status != CTL_DONE) /* the message is written */
+        return status;
     status = slurm_run_compare(run);
     if (status != CTL_DONE)
         return status;
-    agreed = slurm_state_is(state, "agreed", digest);
-    if (slurm_run_differs(run) && agreed && !run->ctl->repair) {
-        slurm_print_moves(&run->difference);
-        snprintf(run->why, sizeof run->why,
-                 "Slurm was changed and differs from %s: fabricctl slurm diff %s; --repair mends this",
-                 run->path, run->path);
-        return CTL_FAILED;
-    }
+    if (slurm_run_differs(run) && agreed)
+        return apply_drift(run, "Slurm");
     /* an old slurmctld hides nodes of a cloud: a difference may not show */
-    const bool hidden = !agreed && run->version < SLURM_UPDATES && run->difference.n_unknown > 0;
+    hidden = run->version < SLURM_UPDATES && run->difference.n_unknown > 0 &&
+             !slurm_state_is(state, "agreed", digest);
     if (slurm_run_differs(run) || hidden)
         status = apply_difference(run, state);
     if (status == CTL_DONE)

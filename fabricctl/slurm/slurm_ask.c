@@ -131,16 +131,16 @@ static void call_read_said(struct call *call)
 }
 
 /* Read both pipes to their ends. Return the reason of a failure; NULL: all was read. */
-static const char *call_wait(struct call *call, struct slurm_answer *answer)
+static const char *call_wait(struct call *call, unsigned seconds, struct slurm_answer *answer)
 {
-    const int64_t deadline = ctl_wait_now() + CTL_ANSWER_SECONDS * INT64_C(1000);
+    const int64_t deadline = ctl_wait_now() + seconds * INT64_C(1000);
     size_t room = 0;
     while (call->out >= 0 || call->err >= 0) {
         struct pollfd fds[2] = {{call->out, POLLIN, 0}, {call->err, POLLIN, 0}};
         const int64_t left = deadline - ctl_wait_now();
         const int n = left > 0 ? poll(fds, 2, (int)left) : 0;
         if (n == 0)
-            return "no answer after 30 s";
+            return "no answer in time";
         if (n < 0)
             continue;
         if (fds[0].revents != 0 && !call_read(call, answer, &room))
@@ -182,7 +182,7 @@ static enum ctl_exit call_failed(struct slurm_answer *answer, const char *const 
     return CTL_FAILED;
 }
 
-enum ctl_exit slurm_ask(const char *const *words, struct slurm_answer *answer)
+enum ctl_exit slurm_ask(const char *const *words, unsigned seconds, struct slurm_answer *answer)
 {
     struct call call = {.pid = -1};
     char *argv[SLURM_WORDS + 2] = {(char *)call_program()};
@@ -196,7 +196,7 @@ enum ctl_exit slurm_ask(const char *const *words, struct slurm_answer *answer)
     if (rc != 0)
         return call_failed(answer, words, strerror(rc),
                            rc == ENOENT ? "install Slurm's commands, or set FABRICD_SCONTROL" : "");
-    why = call_wait(&call, answer);
+    why = call_wait(&call, seconds, answer);
     status = call_end(&call, why != NULL);
     if (why != NULL)
         return call_failed(answer, words, why, "see whether slurmctld runs: scontrol ping");
@@ -226,7 +226,7 @@ unsigned slurm_version(struct slurm_answer *answer)
 {
     static const char *const words[] = {"--version", NULL};
     unsigned year = 0, month = 0;
-    if (slurm_ask(words, answer) != CTL_DONE)
+    if (slurm_ask(words, CTL_ANSWER_SECONDS, answer) != CTL_DONE)
         return 0;
     /* "slurm 24.11.5", and with Debian's packages "slurm-wlm 24.11.5" */
     const char *number = strchr(answer->text, ' ');
@@ -268,7 +268,7 @@ static const char *line_value(const char *line, size_t size, const char *key, si
 enum ctl_exit slurm_nodes(const char *feature, struct fab_hostlist *nodes, struct slurm_answer *answer)
 {
     static const char *const words[] = {"--oneliner", "show", "nodes", NULL};
-    enum ctl_exit status = slurm_ask(words, answer);
+    enum ctl_exit status = slurm_ask(words, CTL_ANSWER_SECONDS, answer);
     *nodes = (struct fab_hostlist){0};
     for (const char *line = answer->text; status == CTL_DONE && *line != '\0';) {
         const size_t size = strcspn(line, "\n");

@@ -82,30 +82,49 @@ static enum ctl_exit diff_text(const struct slurm_run *run)
     return CTL_DONE;
 }
 
+/* Write the difference as one line to standard error. */
+static enum ctl_exit diff_line(const struct slurm_run *run)
+{
+    const struct slurm_difference *d = &run->difference;
+    const uint32_t more = d->n_structure + d->n_moves - 1;
+    char others[40] = "";
+    if (more > 0)
+        snprintf(others, sizeof others, ", and %u more", more);
+    return d->n_structure > 0 ? ctl_error("Slurm differs from %s: %s%s", run->path, d->structure[0], others)
+                              : ctl_error("Slurm differs from %s: %s: %s%s", run->path, d->moves[0].node,
+                                          d->moves[0].change, others);
+}
+
 static enum ctl_exit slurm_diff(struct slurm_run *run)
 {
     enum ctl_exit status = slurm_run_compare(run);
     if (status != CTL_DONE)
         return ctl_error("%s", run->why);
+    if (run->ctl->quiet && run->ctl->format == CTL_TEXT)
+        return slurm_run_differs(run) ? diff_line(run) : CTL_DONE;
     status = run->ctl->format == CTL_JSON ? diff_json(run) : diff_text(run);
     return status == CTL_DONE && slurm_run_differs(run) ? CTL_FAILED : status;
 }
 
 /* ---- the command ---- */
 
-enum ctl_exit ctl_slurm(const struct ctl *ctl)
+/* Return whether the exported file was replaced since it was read. */
+static bool is_replaced(const struct slurm_run *run)
+{
+    size_t size = 0;
+    char *text = ctl_target_read(run->path, &size);
+    const bool same = text != NULL && size == run->size && memcmp(text, run->text, size) == 0;
+    free(text);
+    return text != NULL && !same;
+}
+
+static enum ctl_exit slurm_once(const struct ctl *ctl, bool apply, bool *again)
 {
     struct slurm_run run = {.ctl = ctl, .path = ctl->args[1], .target = ctl->args[1]};
-    const bool apply = strcmp(ctl->args[0], "apply") == 0;
     enum ctl_exit status;
-    if (!apply && strcmp(ctl->args[0], "diff") != 0)
-        return ctl_usage("no such action: slurm %s: there are diff and apply", ctl->args[0]);
-    if (!apply && (ctl->output != NULL || ctl->repair || ctl->limit > 0))
-        return ctl_usage("not an option of slurm diff: --output, --repair and --rate are for slurm apply");
-    if (apply && ctl->format != CTL_TEXT)
-        return ctl_usage("slurm apply has no JSON output: use slurm diff --json");
     if (ctl->output != NULL)
         run.target = ctl->output;
+    *again = false;
     if (apply && is_held(&run))
         return CTL_DONE;
     status = slurm_run_file(&run);
@@ -113,6 +132,24 @@ enum ctl_exit ctl_slurm(const struct ctl *ctl)
         ctl_error("%s", run.why);
     else
         status = apply ? slurm_apply(&run) : slurm_diff(&run);
+    *again = apply && status == CTL_DONE && is_replaced(&run);
     slurm_run_free(&run);
+    return status;
+}
+
+enum ctl_exit ctl_slurm(const struct ctl *ctl)
+{
+    const bool apply = strcmp(ctl->args[0], "apply") == 0;
+    enum ctl_exit status;
+    bool again;
+    if (!apply && strcmp(ctl->args[0], "diff") != 0)
+        return ctl_usage("no such action: slurm %s: there are diff and apply", ctl->args[0]);
+    if (!apply && (ctl->output != NULL || ctl->repair || ctl->limit > 0))
+        return ctl_usage("not an option of slurm diff: --output, --repair and --rate are for apply");
+    if (apply && ctl->format != CTL_TEXT)
+        return ctl_usage("slurm apply has no JSON output: use slurm diff --json");
+    do
+        status = slurm_once(ctl, apply, &again);
+    while (again);
     return status;
 }

@@ -108,7 +108,7 @@ static enum ctl_exit ask_topology(struct slurm_run *run, const char *name)
 {
     const char *words[] = {"show", "topology", run->file.yaml ? name : NULL, NULL};
     struct slurm_answer answer;
-    enum ctl_exit status = slurm_ask(words, &answer);
+    enum ctl_exit status = slurm_ask(words, CTL_ANSWER_SECONDS, &answer);
     if (status == CTL_DONE)
         status = add_shown(run, name, answer.text);
     else if (is_no_topology(answer.why))

@@ -15,7 +15,7 @@
 
 #define CONFIG_MAX_LIST     32
 #define CONFIG_EXPORT_WORDS (CONFIG_MAX_LIST - 5) /* fabricctl export FORMAT OPTIONS --if-changed -o FILE */
-#define CONFIG_MAX_SETTINGS 72
+#define CONFIG_MAX_SETTINGS 80
 #define CONFIG_NODES_PORT   7135     /* where the scheduler listens for nodes by default */
 #define CONFIG_UNSET        UINT_MAX /* a number that config_check() sets */
 
@@ -93,6 +93,9 @@ struct config {
     char *export_folder;                /* folder of the files whose name is not a path */
     unsigned export_pace;               /* least seconds between attempts */
     unsigned export_deadline;           /* seconds; timeout of each program of an attempt */
+    unsigned slurm_round;    /* seconds between comparisons of Slurm with its exported files; 0: none */
+    bool slurm_apply;        /* bring Slurm to the files */
+    bool slurm_repair;       /* with slurm_apply: also if somebody changed Slurm */
     unsigned retain_seconds; /* seconds that a missing device keeps its place; 0: it is lost at once */
     unsigned flap_count;     /* changes of a cable within flap_window seconds from which on it is flapping */
     unsigned flap_window;

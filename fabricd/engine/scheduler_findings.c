@@ -16,6 +16,7 @@
 #include "fabricd/engine/publisher.h"
 #include "fabricd/engine/scheduler_state.h"
 #include "fabricd/jobs/history_trim.h"
+#include "fabricd/jobs/slurm_rounds.h"
 #include "fabricd/pmix/pmix_server.h"
 #include "probes/registry.h"
 
@@ -234,6 +235,24 @@ static void find_pmix_replaced(struct look *look)
                     time_text(pmix.last).text, pmix.replaced);
 }
 
+static void add_slurm(const char *path, const char *why, void *arg)
+{
+    why += strncmp(why, "slurm: ", 7) == 0 ? 7 : 0;
+    add_finding(arg, FAB_CHECK_SLURM, fab_about_text(path), path, "%s", why);
+}
+
+/* Add files that Slurm differs from, and the hold of the exports. */
+static void find_exports(struct look *look)
+{
+    const json_t *hold = exports_held(look->d->exports);
+    slurm_rounds_differing(exports_slurm(look->d->exports), add_slurm, look);
+    if (hold != NULL)
+        add_finding(look, FAB_CHECK_EXPORTS_HELD, fab_about_text("exports"), "exports", "since %s by %s: %s",
+                    json_string_value(json_object_get(hold, "since")) ?: "an unknown time",
+                    json_string_value(json_object_get(hold, "user")) ?: "somebody",
+                    json_string_value(json_object_get(hold, "reason")) ?: "no reason given");
+}
+
 #define LARGE_NODES 2000 /* from this size on, work takes too long for callers of the control socket */
 
 static bool serves_large(const struct scheduler *d)
@@ -280,8 +299,8 @@ int scheduler_look(struct scheduler *d, struct fab_err *err)
     if (d->checking) /* a caller of `status` during the check */
         return PMIXFAB_OK;
     static void (*const finders[])(struct look * look) = {
-        find_texts,    find_no_cable,     find_partial,      find_suppressed,   find_managers,
-        find_counters, find_old_captures, find_history_gone, find_pmix_replaced};
+        find_texts,    find_no_cable,     find_partial,      find_suppressed,    find_managers,
+        find_counters, find_old_captures, find_history_gone, find_pmix_replaced, find_exports};
     struct look look = {.d = d};
     const struct fab_findings *const lists[] = {&d->publisher->findings, &look.flapping, &look.others};
     int rc = check_served(d, err);

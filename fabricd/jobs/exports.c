@@ -15,6 +15,7 @@
 #include "fabricd/base/timer.h"
 #include "fabricd/control/connection.h"
 #include "fabricd/jobs/hook.h"
+#include "fabricd/jobs/slurm_rounds.h"
 #include "fabricd/process/child.h"
 #include "topo/base/backoff.h"
 
@@ -32,6 +33,7 @@ struct export_file {
     uint64_t wanted, tried, done;   /* generations; done: exported without error */
     int64_t ended;     /* end of the last attempt, microseconds of CLOCK_MONOTONIC; 0: none yet */
     unsigned failures; /* since the last success */
+    int64_t compared;  /* time of the change that Slurm is compared with */
     int64_t exported, changed, told; /* last times of success, microseconds since 1970; 0: none yet */
     char identity[IDENTITY];         /* of the file that the command is run for */
     struct fab_err err;              /* of the last attempt, if it failed */
@@ -46,6 +48,11 @@ struct exports {
     struct child *child;
     struct export_file *running; /* the file of the child */
     uint64_t ended;              /* attempts */
+    char *hold_path;             /* file that records the hold */
+    json_t *hold;                /* NULL: no hold */
+    struct slurm_rounds *slurm;
+    void (*changed)(void *cbdata);
+    void *cbdata;
     unsigned n;
     struct export_file files[];
 };
@@ -124,6 +131,9 @@ static void export_end(struct exports *x, const struct fab_err *err)
     x->ended++;
     e->ended = clock_now(CLOCK_MONOTONIC);
     if (err == NULL) {
+        if (e->compared != e->changed || e->done == 0)
+            slurm_rounds_file(x->slurm, e->path, e->format);
+        e->compared = e->changed;
         e->done = e->tried;
         e->failures = 0;
         e->err.text[0] = '\0';
@@ -204,7 +214,7 @@ static void exports_go_on(struct exports *x)
 {
     struct export_file *next = NULL;
     int64_t wait = 0;
-    for (unsigned i = 0; i < x->n && x->running == NULL; i++) {
+    for (unsigned i = 0; i < x->n && x->running == NULL && x->hold == NULL; i++) {
         struct export_file *e = &x->files[i];
         if (e->done == e->wanted || (next != NULL && export_wait(x, e) >= wait))
             continue;
@@ -243,8 +253,12 @@ unsigned exports_failing(const struct exports *exports)
 
 bool exports_busy(const struct exports *exports)
 {
+    if (exports != NULL && slurm_rounds_busy(exports->slurm))
+        return true;
     for (unsigned i = 0; exports != NULL && i < exports->n; i++) {
         const struct export_file *e = &exports->files[i];
+        if (exports->running != e && exports->hold != NULL)
+            continue;
         if (exports->running == e || (e->done != e->wanted && (e->failures == 0 || e->tried != e->wanted)))
             return true;
     }
@@ -274,6 +288,72 @@ json_t *exports_json(const struct exports *exports)
     for (unsigned i = 0; exports != NULL && i < exports->n; i++)
         json_array_append_new(list, export_json(exports, &exports->files[i]));
     return list;
+}
+
+/* ---- the hold --------------------------------------------------------------------------------------- */
+
+#define HOLD_MAX 4096
+
+static void exports_read_hold(struct exports *x)
+{
+    void *text = NULL;
+    size_t size = 0;
+    if (file_read(x->hold_path, HOLD_MAX, &text, &size) == 0)
+        x->hold = json_loadb(text, size, 0, NULL) ?: json_object();
+    free(text);
+}
+
+int exports_hold(struct exports *x, const char *user, const char *reason, struct fab_err *err)
+{
+    char beside[PATH_MAX];
+    json_t *hold = json_pack("{s:o, s:s, s:s}", "since", control_time(clock_now(CLOCK_REALTIME)), "user",
+                             user, "reason", reason);
+    char *text = hold != NULL ? json_dumps(hold, JSON_INDENT(1)) : NULL;
+    int rc = text == NULL ? ENOMEM : 0;
+    if (rc == 0 && snprintf(beside, sizeof(beside), "%s.new", x->hold_path) >= (int)sizeof(beside))
+        rc = ENAMETOOLONG;
+    rc = rc ?: file_replace(x->hold_path, beside, text, strlen(text));
+    free(text);
+    if (rc != 0) {
+        json_decref(hold);
+        return fab_fail(err, PMIXFAB_ERR_IO, "hold: %s: cannot be written: %s", x->hold_path, strerror(rc));
+    }
+    json_decref(x->hold);
+    x->hold = hold;
+    slurm_rounds_hold(x->slurm, true);
+    x->changed(x->cbdata);
+    return PMIXFAB_OK;
+}
+
+int exports_release(struct exports *x, struct fab_err *err)
+{
+    if (x->hold == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOTFOUND, "hold: the exports are not held");
+    if (unlink(x->hold_path) != 0 && errno != ENOENT)
+        return fab_fail(err, PMIXFAB_ERR_IO, "hold: %s: cannot be removed: %s", x->hold_path,
+                        strerror(errno));
+    json_decref(x->hold);
+    x->hold = NULL;
+    slurm_rounds_hold(x->slurm, false);
+    exports_go_on(x);
+    x->changed(x->cbdata);
+    return PMIXFAB_OK;
+}
+
+const json_t *exports_held(const struct exports *exports)
+{
+    return exports != NULL ? exports->hold : NULL;
+}
+
+const struct slurm_rounds *exports_slurm(const struct exports *exports)
+{
+    return exports != NULL ? exports->slurm : NULL;
+}
+
+void exports_reload(struct exports *exports)
+{
+    if (exports != NULL)
+        slurm_rounds_reload(exports->slurm);
 }
 
 /* ---- start and end --------------------------------------------------------------------------------- */
@@ -331,18 +411,25 @@ static int export_init(struct export_file *e, const struct config *config, const
 }
 
 int exports_new(struct event_base *base, const struct config *config, struct counts *counts,
-                struct exports **out, struct fab_err *err)
+                void (*changed)(void *cbdata), void *cbdata, struct exports **out, struct fab_err *err)
 {
     const unsigned n = config->exports.n;
     struct exports *x = *out = calloc(1, sizeof(*x) + n * sizeof(x->files[0]));
     if (x == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    *x = (struct exports){.base = base, .config = config, .counts = counts, .n = n};
+    *x = (struct exports){
+        .base = base, .config = config, .counts = counts, .n = n, .changed = changed, .cbdata = cbdata};
+    if (asprintf(&x->hold_path, "%s/exports.hold", config->export_folder) < 0)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    exports_read_hold(x);
     if (n == 0)
         return PMIXFAB_OK;
     x->program = find_fabricctl();
     x->timer = timer_new(base, exports_on_time, x);
-    int rc = x->program == NULL || x->timer == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+    int rc = x->program == NULL || x->timer == NULL
+                 ? PMIXFAB_ERR_NOMEM
+                 : slurm_rounds_new(base, config, x->program, changed, cbdata, &x->slurm, err);
+    slurm_rounds_hold(x->slurm, x->hold != NULL);
     for (unsigned i = 0; i < n && rc == PMIXFAB_OK; i++)
         rc = export_init(&x->files[i], config, config->exports.items[i]);
     if (rc != PMIXFAB_OK)
@@ -357,6 +444,9 @@ void exports_free(struct exports *exports)
     if (exports == NULL)
         return;
     child_cancel(exports->child);
+    slurm_rounds_free(exports->slurm);
+    json_decref(exports->hold);
+    free(exports->hold_path);
     timer_free(exports->timer);
     for (unsigned i = 0; i < exports->n; i++) {
         struct export_file *e = &exports->files[i];

@@ -26,7 +26,7 @@ struct exports;
  * the version for which the command was run. So after a restart the command runs only for a version that it
  * has not seen. */
 int exports_new(struct event_base *base, const struct config *config, struct counts *counts,
-                struct exports **out, struct fab_err *err);
+                void (*changed)(void *cbdata), void *cbdata, struct exports **out, struct fab_err *err);
 void exports_free(struct exports *exports); /* NULL allowed; kills a running child */
 
 /* Note the served generation. NULL allowed. */
@@ -39,6 +39,19 @@ json_t *exports_json(const struct exports *exports);
 bool exports_busy(const struct exports *exports);
 /* Return the number of ended attempts, successful or not. NULL allowed. */
 uint64_t exports_ended(const struct exports *exports);
+/*
+ * Hold all exports from now on, also after a restart, and what depends on them: a file in their folder
+ * records the hold. fabricctl slurm apply respects it as well. PMIXFAB_ERR_IO.
+ */
+int exports_hold(struct exports *exports, const char *user, const char *reason, struct fab_err *err);
+/* End the hold; what is due runs. PMIXFAB_ERR_NOTFOUND: there is none; _IO. */
+int exports_release(struct exports *exports, struct fab_err *err);
+/* Return the hold as {"since", "user", "reason"}; NULL: none. The exports keep it. */
+const json_t *exports_held(const struct exports *exports);
+/* Return the comparisons with Slurm; NULL: there is no export. */
+const struct slurm_rounds *exports_slurm(const struct exports *exports);
+/* The settings have changed. */
+void exports_reload(struct exports *exports);
 /* Return the number of exports whose last attempt failed. */
 unsigned exports_failing(const struct exports *exports);
 

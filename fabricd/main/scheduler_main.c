@@ -54,6 +54,11 @@ static void scheduler_on_turn(void *arg)
     control_turn(role->scheduler.control);
 }
 
+static void on_exports_changed(void *arg)
+{
+    scheduler_look_soon(arg);
+}
+
 /* Most settings are read where they are used. The parts below keep derived values. */
 static void scheduler_on_reload(void *owner, const struct config_reload *reload)
 {
@@ -69,6 +74,7 @@ static void scheduler_on_reload(void *owner, const struct config_reload *reload)
     scheduler_reconfigured(d, reload);
     trim_soon(d->trimmer);
     exports_tell(d->exports, d->status.generation); /* at the new rate */
+    exports_reload(d->exports);
 }
 
 /* ---- a disk that is full or read-only ------------------------------------------------------------- */
@@ -223,7 +229,7 @@ static int scheduler_start_jobs(struct role *role, struct fab_err *err)
     if (rc == PMIXFAB_OK)
         rc = hooks_new(d->base, d->config, d->counts, store, &d->hooks, err);
     if (rc == PMIXFAB_OK)
-        rc = exports_new(d->base, d->config, d->counts, &d->exports, err);
+        rc = exports_new(d->base, d->config, d->counts, on_exports_changed, d, &d->exports, err);
     if (rc == PMIXFAB_OK)
         exports_tell(d->exports, d->status.generation); /* also changes from before this start */
     if (rc == PMIXFAB_OK)

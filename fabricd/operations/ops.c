@@ -6,12 +6,16 @@
 #include <unistd.h>
 
 #include "fabricd/base/counts.h"
+#include "fabricd/base/log.h"
 #include "fabricd/engine/findings.h"
 #include "fabricd/engine/publish.h"
 #include "fabricd/engine/scheduler.h"
 #include "fabricd/jobs/exports.h"
+#include "fabricd/jobs/slurm_rounds.h"
 #include "fabricd/operations/ops.h"
 #include "fabricd/pmix/pmix_server.h"
+
+#define HOLD_REASON 200 /* bytes */
 
 /* Return the state of the light sweeps. */
 static json_t *light_sweep_status(const struct scheduler_status *s, unsigned seconds)
@@ -106,8 +110,42 @@ static void ops_scheduler_status(struct connection *connection, json_t *request)
     json_object_set_new(answer, "managers", managers_status(parts->scheduler));
     json_object_set_new(answer, "gone", gone_status(parts->publisher));
     json_object_set_new(answer, "exports", exports_json(parts->exports));
+    json_object_set_new(answer, "exports_held", json_deep_copy(exports_held(parts->exports)) ?: json_null());
+    json_object_set_new(answer, "slurm", slurm_rounds_json(exports_slurm(parts->exports)));
     json_object_set_new(answer, "findings", findings_status(parts));
     connection_send(connection, answer);
+}
+
+/* ---- the hold of the exports ---- */
+
+static void control_op_hold(struct connection *connection, json_t *request)
+{
+    const struct ops_parts *parts = ops_parts_of(connection);
+    const char *reason = json_string_value(json_object_get(request, "reason"));
+    const char *name = json_string_value(json_object_get(request, "user"));
+    const bool release = json_is_true(json_object_get(request, "release"));
+    struct fab_err err = {""};
+    char user[80];
+    int rc;
+    if (!connection_allowed(connection, "hold"))
+        return;
+    if (!release && (reason == NULL || reason[0] == '\0' || strlen(reason) > HOLD_REASON)) {
+        connection_fail(connection, PMIXFAB_ERR_SYNTAX, "hold: reason is not a text of 1 to %d bytes",
+                        HOLD_REASON);
+        return;
+    }
+    snprintf(user, sizeof(user), "%.40s%suid %u", name != NULL ? name : "", name != NULL ? ", " : "",
+             (unsigned)connection->uid);
+    rc = release ? exports_release(parts->exports, &err) : exports_hold(parts->exports, user, reason, &err);
+    if (rc != PMIXFAB_OK) {
+        connection_fail(connection, rc, "%s", err.text);
+        return;
+    }
+    if (release)
+        log_info("the exports are released by %s", user);
+    else
+        log_info("the exports are held by %s: %s", user, reason);
+    connection_send(connection, json_pack("{s:b, s:b}", "ok", 1, "held", !release));
 }
 
 uint32_t ops_mend(void *parts)
@@ -118,31 +156,19 @@ uint32_t ops_mend(void *parts)
 /* ---- the table ---------------------------------------------------------------------------------- */
 
 const struct control_op ops_of_scheduler[] = {
-    {"status", ops_scheduler_status},
-    {"refresh", control_op_refresh},
-    {"verify", control_op_verify},
-    {"check", control_op_check},
-    {"ack", control_op_ack},
-    {"counters", control_op_counters},
-    {"expect", control_op_expect},
-    {"history", control_op_history},
-    {"diff", control_op_diff},
-    {"events", control_op_events},
-    {"watch", control_op_watch},
-    {"ports", control_op_ports},
-    {"nodes", control_op_nodes},
-    {"deliver", control_op_deliver},
-    {"forget", control_op_forget},
-    {"backup", control_op_backup},
-    {"restore", control_op_restore},
-    {"metrics", control_op_metrics},
-    {"endpoints", control_op_endpoints},
-    {"config", control_op_config},
-    {"log", control_op_log},
-    {"reload", control_op_reload},
-    {"await", control_op_await},
-    {"mend", control_op_mend},
-    {NULL, NULL},
+    {"status", ops_scheduler_status}, {"refresh", control_op_refresh},
+    {"verify", control_op_verify},    {"check", control_op_check},
+    {"ack", control_op_ack},          {"counters", control_op_counters},
+    {"expect", control_op_expect},    {"history", control_op_history},
+    {"diff", control_op_diff},        {"events", control_op_events},
+    {"watch", control_op_watch},      {"ports", control_op_ports},
+    {"nodes", control_op_nodes},      {"deliver", control_op_deliver},
+    {"forget", control_op_forget},    {"hold", control_op_hold},
+    {"backup", control_op_backup},    {"restore", control_op_restore},
+    {"metrics", control_op_metrics},  {"endpoints", control_op_endpoints},
+    {"config", control_op_config},    {"log", control_op_log},
+    {"reload", control_op_reload},    {"await", control_op_await},
+    {"mend", control_op_mend},        {NULL, NULL},
 };
 
 void ops_await_facts(const void *owner, struct await_facts *out)

@@ -35,7 +35,7 @@ target_link_libraries(consumer PRIVATE pmixfab::pmixfab)
 
 # Everything that depends on where it is installed.
 UNITS = ("fabricd.service", "fabricd-node.service", "fabricd-pmix.service", "fabricd-slurm@.service")
-STARTS = dict(zip(UNITS, ("fabricd", "fabricd", "fabricd-pmix", "slurm-topology")))
+STARTS = dict(zip(UNITS, ("fabricd", "fabricd", "fabricd-pmix", "fabricctl")))
 
 
 def check(argv, **options):
@@ -156,12 +156,12 @@ class Installed(unittest.TestCase):
         self.assertEqual(verify_units(folder), "")
         for unit in UNITS:
             command = re.search(r"^ExecStart=(\S+)", read(folder, unit), re.MULTILINE).group(1)
-            self.assertEqual(command.replace("\\x20", " "), find(self.prefix, "slurm-topology") if "slurm" in unit
-                             else os.path.join(self.prefix, "sbin", STARTS[unit]))
+            self.assertEqual(command.replace("\\x20", " "), os.path.join(self.prefix, "bin" if "slurm" in unit else "sbin", STARTS[unit]))
             # systemd looks elsewhere: what is to be done is said, and right.
             linked = re.search(r"systemctl link (.*)", self.said).group(1)
             self.assertIn(os.path.join(folder, unit), shlex.split(linked))
-        self.assertIn(os.path.join(folder, "fabricd-slurm@.path"), shlex.split(linked))
+        for unit in ("fabricd-slurm@.path", "fabricd-slurm@.timer"):
+            self.assertIn(os.path.join(folder, unit), shlex.split(linked))
 
     def test_a_launcher_loads_the_component(self):
         lab.require_component()

@@ -143,10 +143,10 @@ class Program(unittest.TestCase):
             folder = lab.tmpdir()
             source, target = (os.path.join(folder, name) for name in ("from", "to"))
             make(source)
-            runs.append((source, subprocess.Popen([os.path.join(lab.ROOT, "system", "slurm-topology"), source, target], text=True,
+            runs.append((source, subprocess.Popen([lab.program("fabricctl"), "slurm", "apply", source, "-o", target], text=True,
                                                   stderr=subprocess.PIPE)))
         for source, process in runs:
-            self.assertEqual(process.communicate(timeout=lab.HUNG)[1], f"{source} is not a regular file\n")
+            self.assertEqual(process.communicate(timeout=lab.HUNG)[1], f"fabricctl: {source}: not a regular file\n")
             self.assertEqual(process.returncode, 1)
             self.assertEqual(os.listdir(os.path.dirname(source)), ["from"])
 

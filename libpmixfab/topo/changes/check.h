@@ -54,6 +54,7 @@ enum fab_check_kind {
     FAB_CHECK_INACTIVE,        /* a cable with a port that is INIT or ARMED */
     FAB_CHECK_NAME_MAP,        /* the configured map or pattern cannot be read; the former one stays in use */
     FAB_CHECK_METRICS,         /* [metrics] file or listen does not work (scheduler_findings.c) */
+    FAB_CHECK_SLURM,           /* Slurm differs from its exported file (jobs/slurm_rounds.h) */
     FAB_CHECK_OLD_CAPTURE,     /* the file that describes the fabric is older than [check] capture_seconds */
     FAB_CHECK_SLOW_LINK,       /* slower than the links of the same models in its plane */
     FAB_CHECK_WRONG_RAIL,      /* a device on another leaf than those of its name in its unit */
@@ -74,6 +75,7 @@ enum fab_check_kind {
     FAB_CHECK_UNNAMED,      /* an HCA named by its GUID or called localhost; switches of one name */
     /* a kind of hosts or switches that all have slower links or other numbers of ports than most */
     FAB_CHECK_OTHER_KIND,
+    FAB_CHECK_EXPORTS_HELD,   /* an operator holds the exports (jobs/exports.h) */
     FAB_CHECK_DISABLED_PORTS, /* ports of a switch that are switched off with nothing behind them */
     FAB_CHECK_KINDS           /* number of kinds + 1 */
 };
