@@ -262,7 +262,7 @@ static enum ctl_exit apply_drift(struct slurm_run *run, const char *what)
 static enum ctl_exit apply_locked(struct slurm_run *run, struct slurm_state *state)
 {
     char digest[SLURM_DIGEST];
-    bool there, agreed, hidden;
+    bool there, agreed, hidden, installed = false;
     enum ctl_exit status = CTL_DONE;
     slurm_digest(run->text, run->size, digest);
     agreed = slurm_state_is(state, "agreed", digest) && !run->ctl->repair;
@@ -270,6 +270,7 @@ static enum ctl_exit apply_locked(struct slurm_run *run, struct slurm_state *sta
         if (agreed && there)
             return apply_drift(run, run->target);
         status = apply_file(run);
+        installed = true;
     }
     if (status != CTL_DONE) /* the message is written */
         return status;
@@ -280,7 +281,7 @@ static enum ctl_exit apply_locked(struct slurm_run *run, struct slurm_state *sta
         return apply_drift(run, "Slurm");
     /* an old slurmctld hides nodes of a cloud: a difference may not show */
     hidden = run->version < SLURM_UPDATES && run->difference.n_unknown > 0 &&
-             !slurm_state_is(state, "agreed", digest);
+             (installed || !slurm_state_is(state, "agreed", digest));
     if (slurm_run_differs(run) || hidden)
         status = apply_difference(run, state);
     if (status == CTL_DONE)

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import signal
 import subprocess
 import unittest
 
@@ -239,6 +240,269 @@ class RandomChanges(Case):
             if self.version >= (25, 5):
                 self.assertEqual(self.slurm.reconfigures() - before, 0, f"{what}: {said}")
         self.assertEqual(jobs(), running)
+
+
+class Structure(Case):
+    """Changes that slurmctld only reads from its file: one reconfigure, and none afterwards."""
+
+    def reconfigured(self, what):
+        before = self.slurm.reconfigures()
+        self.publish()
+        self.assertIn("reconfigure: ", self.applied(), what)
+        self.agree(what)
+        self.assertEqual((self.applied(), self.slurm.reconfigures() - before), ("", 1), what)
+
+    def test_levels(self):
+        self.begin(Fabric(2, 3, 3))
+        self.applied()
+        self.fabric.pods["pod0"].append(self.fabric.pods["pod1"].pop())
+        self.reconfigured("a leaf is in another pod")
+        for leaf in self.fabric.pods.pop("pod1"):
+            self.fabric.pods["pod0"].append(leaf)
+        self.reconfigured("one pod is left: another root")
+
+    def test_another_plugin(self):
+        """TopologyPlugin is read at the start only: no reconfigure is tried."""
+        self.begin(Fabric(2, 2, 2), plugin="topology/tree")
+        lab.replace_file(self.exported, "BlockName=b1 Nodes=na,nb\nBlockName=b2 Nodes=n[000-001]\nBlockSizes=2\n")
+        before = self.slurm.reconfigures()
+        done = self.slurm.apply(self.exported)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("set TopologyPlugin in slurm.conf, and restart slurmctld", done.stderr)
+        self.assertEqual(self.slurm.reconfigures(), before)
+
+
+class Planes(Case):
+    """A topology.yaml with a tree for each plane (25.05)."""
+
+    def setUp(self):
+        if self.version < (25, 5):
+            self.skipTest("Slurm before 25.05 has one topology")
+
+    def agree(self, what):
+        for plane in ("ib0", "ib1"):
+            self.assertEqual(self.slurm.parts(plane), self.fabric.parts(), f"{what}: {plane}")
+        self.assertEqual(self.slurm.difference(self.exported)[0], 0, what)
+
+    def test_each_change(self):
+        self.begin(Fabric(2, 3, 4, planes=2), "slurm-yaml", "topology.yaml", "topology/flat")
+        self.assertEqual(self.applied(), "")
+        self.agree("at first")
+        pick = random.Random(35)
+        before = self.slurm.reconfigures()
+        for number in range(100 if lab.ALL else 15):
+            what = f"{number}: {self.fabric.change(pick)}"
+            self.publish()
+            said = self.applied()
+            self.agree(f"{what}: {said}")
+        self.assertEqual(self.slurm.reconfigures(), before)
+
+    def test_a_topology_more(self):
+        self.begin(Fabric(2, 2, 2), "slurm-yaml", "topology.yaml", "topology/flat")
+        self.applied()
+        self.fabric.planes = 2
+        before = self.slurm.reconfigures()
+        self.publish()
+        self.assertIn("reconfigure: topology ib1 is not in Slurm", self.applied())
+        self.agree("a plane more")
+        self.assertEqual(self.slurm.reconfigures() - before, 1)
+
+    def test_ignored_file(self):
+        """slurmctld reads another file: one reconfigure is tried, a second one is not."""
+        self.begin(Fabric(2, 2, 2))
+        self.export_yaml()
+        before = self.slurm.reconfigures()
+        for _ in range(2):
+            done = self.slurm.apply(self.exported, target=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("topology ib0 is not in Slurm, also after a reconfigure", done.stderr)
+        self.assertEqual(self.slurm.reconfigures() - before, 1)
+
+    def export_yaml(self):
+        self.exported, self.form = os.path.join(self.folder, "topology.yaml"), "slurm-yaml"
+        self.export()
+
+
+class Drift(Case):
+    """Somebody changes Slurm, or its file."""
+
+    def setUp(self):
+        self.begin(Fabric(2, 2, 3))
+        self.applied()
+
+    def left_alone(self, change):
+        """It is reported, and only --repair changes it back."""
+        done = self.slurm.apply(self.exported)
+        self.assertEqual(done.returncode, 1, change)
+        self.assertIn(f"was changed and differs from {self.exported}", done.stderr)
+        self.assertEqual(self.slurm.apply(self.exported, "--quiet").stderr, "", "a repeated failure")
+        self.applied("--repair")
+        self.agree(change)
+        self.assertEqual(self.applied(), "")
+
+    def test_by_scontrol(self):
+        if self.version < (25, 5):
+            self.skipTest("Slurm before 25.05 changes no place by scontrol")
+        for topology, shown in (("", "in no switch in Slurm"), ("default:leaf1x0p0", "leaf1x0p0 in Slurm")):
+            done = self.slurm.ask("update", "NodeName=n000", f"Topology={topology}")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            status, value = self.slurm.difference(self.exported)
+            self.assertEqual((status, value["equal"], value["reconfigure"]), (1, False, False))
+            self.assertEqual([(move["node"], move["topology"]) for move in value["moves"]], [("n000", "default:ib0:ib0-pod0:leaf0x0p0")])
+            self.assertIn(shown, value["moves"][0]["change"])
+            self.left_alone(topology)
+
+    def test_edited_file(self):
+        with open(self.slurm.target, encoding="utf-8") as file:
+            text = file.read()
+        lab.replace_file(self.slurm.target, text.replace("Nodes=n[001-003]", "Nodes=n[001-002]"))
+        self.assertEqual(self.slurm.ask("reconfigure").returncode, 0)
+        self.left_alone("the file was edited")
+
+
+class Away(Case):
+    """slurmctld is away, slow, restarted in the middle, or refuses."""
+
+    def setUp(self):
+        self.begin(Fabric(2, 2, 3))
+        self.applied()
+
+    def move(self):
+        host = next(host for host in self.fabric.hosts["leaf0x0"] if host not in REAL)
+        self.fabric.hosts["leaf0x0"].remove(host)
+        self.fabric.hosts["leaf1x0"].append(host)
+        self.publish()
+
+    def test_away(self):
+        self.slurm.end()
+        self.move()
+        done = self.slurm.apply(self.exported, "--quiet")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"^fabricctl: scontrol show topology: .*\n$")
+        again = self.slurm.apply(self.exported, "--quiet")
+        self.assertEqual((again.returncode, again.stderr), (1, ""))
+        self.slurm.begin()  # with the new file
+        self.assertIn("Slurm agrees", self.applied("--quiet"))
+        self.agree("it is back")
+
+    def test_older_places(self):
+        """Places that were set by scontrol live in slurmctld's state, and come back at its start over a newer file."""
+        for _ in range(2):
+            self.move()
+            self.applied()
+            self.fabric.hosts["leaf0x0"].append(self.fabric.hosts["leaf1x0"].pop())
+        self.slurm.end()
+        self.publish()
+        self.slurm.begin()
+        self.applied()
+        self.agree("after its start")
+
+    def test_another_file(self):
+        """It starts with a file of somebody else."""
+        self.slurm.end()
+        lab.replace_file(self.slurm.target, f"SwitchName=other Nodes={','.join(self.fabric.everybody())}\n")
+        self.slurm.begin()
+        self.assertEqual(self.slurm.apply(self.exported).returncode, 1)
+        self.applied("--repair")
+        self.agree("another file")
+
+    def test_refused(self):
+        """A user who may not change Slurm."""
+        self.move()
+        folder = lab.tmpdir()
+        os.chmod(folder, 0o777)
+        lab.run([*self.slurm.cluster.head.inside(), "chmod", "-R", "a+rX", lab.tmpdir()])
+        before = self.slurm.parts()
+        target = os.path.join(folder, "topology.conf")
+        done = lab.run([*self.slurm.cluster.head.inside(), "setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups",
+                        lab.program("fabricctl"), "slurm", "apply", self.exported, "-o", target], env=self.slurm.env(), cwd="/")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, r"(?i)scontrol (reconfigure|update).*(denied|access|permission|Invalid user)|slurmctld did not take")
+        self.assertEqual(self.slurm.parts(), before)
+
+    def test_slow(self):
+        """It stops in the middle, and goes on when the call has been killed."""
+        self.move()
+        os.killpg(self.slurm.daemon.pid, signal.SIGSTOP)
+        slow = lab.spawn([*self.slurm.cluster.head.inside(), lab.program("fabricctl"), "slurm", "apply", self.exported, "-o",
+                          self.slurm.target], env=self.slurm.env(), cwd="/", stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        other = self.slurm.apply(self.exported)
+        self.assertEqual(other.returncode, 1)
+        os.killpg(self.slurm.daemon.pid, signal.SIGCONT)
+        self.assertIn(slow.wait(timeout=lab.HUNG), (0, 1))
+        self.applied()
+        self.agree("it goes on")
+
+
+class Daemon(Case):
+    """fabricd itself compares Slurm in rounds, and brings Slurm to the file where it may."""
+
+    def serve(self, fabric, **slurm):
+        self.fabric, self.form, self.more, self.folder = fabric, "slurm-tree", (), lab.tmpdir()
+        os.chmod(self.folder, 0o755)
+        self.exported, self.capture = os.path.join(self.folder, "topology.conf"), os.path.join(self.folder, "capture")
+        lab.replace_file(self.capture, fabric.text())
+        wrapper = os.path.join(self.folder, "scontrol")
+        self.slurm = None
+        done = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.capture}"}}, start=False)
+        done.run_once()
+        text = done.ctl("export", "slurm-tree").stdout
+        self.slurm = Controller(self.cluster, text, fabric.everybody())
+        self.addCleanup(self.slurm.stop)
+        lab.replace_file(wrapper, f"#!/bin/sh\nSLURM_CONF={self.slurm.dir}/slurm.conf exec {' '.join(self.slurm.argv('scontrol'))} \"$@\"\n")
+        os.chmod(wrapper, 0o755)
+        self.daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.capture}"}, "changes": {"retain_seconds": 0, "flap_count": 0},
+                                          "exports": {"folder": self.folder, "pace": 1}, "exports.files": {"topology.conf": "slurm-tree"},
+                                          "slurm": {"round": 1, **slurm}}, env={"FABRICD_SCONTROL": wrapper})
+        self.addCleanup(self.daemon.stop)
+        self.daemon.until("idle")
+
+    def findings(self):
+        return {finding["kind"]: finding["what"] for finding in self.daemon.control("check")["findings"] if finding["kind"] in
+                ("slurm-differs", "exports-held")}
+
+    def change(self):
+        self.fabric.hosts["leaf1x0"].append(self.fabric.hosts["leaf0x1"].pop())
+        lab.replace_file(self.capture, self.fabric.text())
+        self.assertEqual(self.daemon.ctl("refresh").returncode, 0)
+        self.daemon.until("idle")
+
+    def install(self):
+        """What somebody does by hand."""
+        with open(self.exported, encoding="utf-8") as file:
+            lab.replace_file(self.slurm.target, file.read())
+
+    def test_compare(self):
+        self.serve(Fabric(2, 2, 3))
+        self.assertEqual(self.findings(), {})
+        self.change()
+        lab.wait_for(self.findings, what="the difference")
+        self.assertIn("Slurm differs from", self.findings()["slurm-differs"])
+        self.assertIn("SLURM DIFFERS", self.daemon.ctl("status").stdout)
+        self.applied()
+        lab.wait_for(lambda: not self.findings(), what="that Slurm agrees")
+        self.assertIn("agrees with", self.daemon.ctl("status").stdout)
+
+    def test_apply_and_hold(self):
+        self.serve(Fabric(2, 2, 3), apply="yes")
+        os.symlink(self.exported, self.slurm.target + ".new")
+        os.rename(self.slurm.target + ".new", self.slurm.target)
+        self.change()
+        lab.wait_for(lambda: self.slurm.parts() == self.fabric.parts(), what="Slurm's agreement")
+        self.assertEqual(self.findings(), {})
+        before = self.slurm.parts()
+        self.assertEqual(self.daemon.ctl("export", "--hold", "cables are moved").returncode, 0)
+        self.assertRegex(self.findings()["exports-held"], "since .* by root, uid 0: cables are moved")
+        self.assertIn("EXPORTS HELD", self.daemon.ctl("status").stdout)
+        self.change()
+        self.daemon.stop()
+        self.daemon.start()  # also after a restart
+        self.daemon.until("idle")
+        self.assertIn("held since", self.slurm.apply(self.exported).stdout)
+        self.assertEqual(self.slurm.parts(), before)
+        self.assertEqual(self.daemon.ctl("export", "--release").returncode, 0)
+        lab.wait_for(lambda: self.slurm.parts() == self.fabric.parts(), what="Slurm's agreement after the hold")
+        self.assertEqual((self.findings(), self.daemon.ctl("export", "--release").returncode), ({}, 1))
 
 
 if __name__ == "__main__":
