@@ -215,24 +215,34 @@ static bool boxes_list(struct torus *t)
 }
 
 /*
- * Choose boxes: for each number of hosts the first one that fits, then the other aligned ones. A box without
- * a place is left out: Slurm would let jobs of its size wait forever.
+ * Choose boxes of one size, if they fit. In pass 0 choose the first aligned box. In pass 1, if there is none,
+ * choose the first box. In pass 2 choose all other aligned boxes.
  */
+static void boxes_choose_size(const struct torus *t, struct box *boxes, uint32_t n, unsigned pass,
+                              uint64_t *room)
+{
+    bool has_one = false;
+    for (uint32_t i = 0; i < n; i++)
+        has_one |= boxes[i].chosen;
+    for (uint32_t i = 0; i < n && (pass == 2 || !has_one); i++) {
+        const uint64_t bytes = box_places(t, &boxes[i]) * (t->g->n_hosts / 8 + 1);
+        if (boxes[i].chosen || bytes > *room || (pass != 1 && !boxes[i].aligned) || !box_fits(t, &boxes[i]))
+            continue;
+        boxes[i].chosen = has_one = true;
+        *room -= bytes;
+    }
+}
+
+/* Choose boxes. A box without a place is left out: Slurm would let jobs of its size wait forever. */
 static void boxes_choose(struct torus *t)
 {
     uint64_t room = PLACES_MOST;
-    for (unsigned pass = 0; pass < 2; pass++) {
-        bool has_one = false;
-        for (uint32_t i = 0; i < t->n_boxes; i++) {
-            struct box *box = &t->boxes[i];
-            const uint64_t bytes = box_places(t, box) * (t->g->n_hosts / 8 + 1);
-            has_one &= i > 0 && box->size == box[-1].size;
-            if (box->chosen || bytes > room || (pass == 0 ? has_one : !box->aligned) || !box_fits(t, box))
-                continue;
-            box->chosen = has_one = true;
-            room -= bytes;
+    for (unsigned pass = 0; pass < 3; pass++)
+        for (uint32_t i = 0, n; i < t->n_boxes; i += n) {
+            for (n = 1; i + n < t->n_boxes && t->boxes[i + n].size == t->boxes[i].size;)
+                n++;
+            boxes_choose_size(t, t->boxes + i, n, pass, &room);
         }
-    }
 }
 
 /* Report the numbers of hosts for which there is no box. */

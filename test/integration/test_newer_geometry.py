@@ -20,8 +20,8 @@ def torus(*dims, hosts=lambda place: 1):
     for place in itertools.product(*map(range, dims)):
         name = "s" + "x".join(map(str, place))
         cables += [(name, f"n{name[1:]}x{host}") for host in range(hosts(place))]
-        for axis, size in enumerate(dims):
-            peer = [(at + (axis == i)) % size for i, at in enumerate(place)]
+        for axis in range(len(dims)):
+            peer = [(at + (axis == i)) % dims[i] for i, at in enumerate(place)]
             cables.append((name, "s" + "x".join(map(str, peer))))
     return cables
 
