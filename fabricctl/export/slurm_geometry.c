@@ -251,25 +251,3 @@ cleanup:
     ctl_geometry_free(&g);
     return status;
 }
-
-/* ---- topology.yaml of one of them ---- */
-
-static enum ctl_exit one_topology(struct ctl_export *x, enum ctl_exit (*put)(struct ctl_export *, size_t))
-{
-    struct pmixfab_plane plane;
-    char buf[CTL_VERTEX_NAME];
-    if (pmixfab_plane(x->view->planes[0], &plane) != 0)
-        return ctl_export_contradicts();
-    fprintf(x->out, "- topology: \"%s\"\n  cluster_default: true\n", ctl_plane_name(&plane, buf));
-    return put(x, 0);
-}
-
-enum ctl_exit ctl_export_slurm_torus3d(struct ctl_export *x)
-{
-    return one_topology(x, ctl_slurm_torus3d);
-}
-
-enum ctl_exit ctl_export_slurm_ring(struct ctl_export *x)
-{
-    return one_topology(x, ctl_slurm_ring);
-}

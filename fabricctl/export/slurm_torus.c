@@ -1,5 +1,5 @@
 /*
- * slurm_torus.c - topology/torus3d of Slurm 26.05.
+ * slurm_torus.c - topology/torus3d of Slurm 26.05, and topology.yaml with it or with topology/ring.
  *
  * Slurm has one node in each cell of a torus. The hosts of a switch are neighbours along x: with k hosts at
  * the fullest switch, a row of n switches is n * k cells. A box is aligned if it consists of whole switches,
@@ -319,4 +319,26 @@ enum ctl_exit ctl_slurm_torus3d(struct ctl_export *x, size_t plane)
     free(t.boxes);
     ctl_geometry_free(&g);
     return status;
+}
+
+/* ---- topology.yaml with one topology, a torus or rings ---- */
+
+static enum ctl_exit one_topology(struct ctl_export *x, enum ctl_exit (*put)(struct ctl_export *, size_t))
+{
+    struct pmixfab_plane plane;
+    char buf[CTL_VERTEX_NAME];
+    if (pmixfab_plane(x->view->planes[0], &plane) != 0)
+        return ctl_export_contradicts();
+    fprintf(x->out, "- topology: \"%s\"\n  cluster_default: true\n", ctl_plane_name(&plane, buf));
+    return put(x, 0);
+}
+
+enum ctl_exit ctl_export_slurm_torus3d(struct ctl_export *x)
+{
+    return one_topology(x, ctl_slurm_torus3d);
+}
+
+enum ctl_exit ctl_export_slurm_ring(struct ctl_export *x)
+{
+    return one_topology(x, ctl_slurm_ring);
 }
