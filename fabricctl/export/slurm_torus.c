@@ -268,9 +268,10 @@ static enum ctl_exit lost_sizes(struct torus *t)
         return ctl_nomem();
     }
     if (n_lost > 0)
-        ctl_export_lost(t->g->x,
-                        "plane %s: Slurm rejects jobs of these numbers of hosts, which fill no box: %.60s%s",
-                        t->g->plane.name, list, strlen(list) > 60 ? "..." : "");
+        ctl_export_lost(
+            t->g->x,
+            "plane %s: Slurm rejects jobs of these numbers of hosts, which fill no box of the file: %.60s%s",
+            t->g->plane.name, list, strlen(list) > 60 ? "..." : "");
     free(list);
     return CTL_DONE;
 }

@@ -120,7 +120,7 @@ class Torus(Case):
     def of(self, spec):
         test_fabricctl.snapshot(spec, self.rundir)
         text = self.ctl("export", "slurm-torus3d")
-        found = re.search(r"no box: (\S+)$", self.complaint)
+        found = re.search(r"no box of the file: (\S+)$", self.complaint)
         self.assertFalse(found.group(1).endswith("..."))
         return self.jobs(text, [int(n) for n in spelled(f"[{found.group(1)}]")])
 

@@ -89,7 +89,7 @@ class Torus(Geometry):
                          [((5, 1, 1), (4, 1, 1)), ((7, 1, 1), (4, 1, 1)), ((3, 3, 1), (2, 3, 1)), ((5, 2, 1), (4, 1, 1)),
                           ((7, 2, 1), (4, 1, 1)), ((5, 3, 1), (4, 3, 1)), ((8, 2, 1), (8, 1, 1)), ((6, 3, 1), (4, 3, 1)),
                           ((7, 3, 1), (4, 3, 1))])
-        self.assertIn("Slurm rejects jobs of these numbers of hosts, which fill no box: 11,13,17,19-20,22-23\n", self.complaint)
+        self.assertIn("Slurm rejects jobs of these numbers of hosts, which fill no box of the file: 11,13,17,19-20,22-23\n", self.complaint)
 
     def test_a_mesh_has_no_box_over_its_end(self):
         self.fabric("mesh:3,4:1")
