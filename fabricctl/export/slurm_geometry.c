@@ -135,12 +135,13 @@ static bool ring_neighbours(const struct ctl_geometry *g, uint32_t (*next)[2])
 
 /*
  * Number the switches around the plane if its switches are one ring: from the first one on, towards its lower
- * neighbour. Return false if they are none. `next` is room for all switches.
+ * neighbour. Return false if they are none. Two leaves with two spines are a tree. `next` is room for all
+ * switches.
  */
 static bool ring_of_plane(const struct ctl_geometry *g, uint32_t (*next)[2], uint32_t *place)
 {
     uint32_t from = NONE, at = 0, n = 0;
-    if (g->plane.n_switches < 3 || !ring_neighbours(g, next))
+    if (g->plane.n_switches < 3 || strncmp(g->plane.kind, "fat-tree-", 9) == 0 || !ring_neighbours(g, next))
         return false;
     do {
         const bool first = from == NONE ? next[at][0] < next[at][1] : next[at][0] != from;

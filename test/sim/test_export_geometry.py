@@ -32,7 +32,7 @@ class Geometry(Case):
             self.assertEqual(self.ctl("export", name), text)
 
     def test_where_there_is_none(self):
-        for spec in ("fattree2:4,2,4", "dragonfly:2,4,2", "random:12,40,20:3"):
+        for spec in ("fattree2:4,2,4", "fattree2:2,2,2", "dragonfly:2,4,2", "random:12,40,20:3"):
             self.fabric(spec)
             kind = self.value("planes")[0]["kind"]
             self.refused("slurm-torus3d", f"no torus: plane ib0: its kind is {kind}: topology/torus3d needs a mesh or a torus")
