@@ -42,8 +42,9 @@ struct ctl_tree;
 typedef enum ctl_exit ctl_export_fn(struct ctl_export *x);
 typedef enum ctl_exit ctl_tree_fn(struct ctl_export *x, const struct ctl_tree *tree);
 
-ctl_export_fn ctl_export_slurm_yaml, ctl_export_nodemap, ctl_export_hostlist, ctl_export_rankfile,
-    ctl_export_ibnetdiscover, ctl_export_dot, ctl_export_graphml, ctl_export_npy, ctl_export_csv;
+ctl_export_fn ctl_export_slurm_yaml, ctl_export_slurm_torus3d, ctl_export_slurm_ring, ctl_export_nodemap,
+    ctl_export_hostlist, ctl_export_rankfile, ctl_export_ibnetdiscover, ctl_export_dot, ctl_export_graphml,
+    ctl_export_npy, ctl_export_csv;
 ctl_tree_fn ctl_write_slurm_tree, ctl_write_slurm_block, ctl_write_flux_jgf, ctl_write_k8s_labels,
     ctl_write_volcano, ctl_write_topograph, ctl_write_topograph_graph;
 
@@ -78,8 +79,8 @@ struct ctl_edge {
 };
 
 /*
- * A tree. Children stand before their parents. Each host is in one leaf; a leaf with a lower first host comes
- * first.
+ * A tree. Children stand before their parents, and leaves below one vertex follow each other, at every
+ * height. Each host is in one leaf. A vertex whose first host is lower comes first.
  */
 struct ctl_tree {
     struct ctl_vertex *vertices;
@@ -99,6 +100,12 @@ enum ctl_exit ctl_tree_build(struct ctl_export *x, struct ctl_tree *tree);
 /* As above, for one of the planes; a tree without vertices is no failure. */
 enum ctl_exit ctl_tree_build_plane(struct ctl_export *x, size_t plane, struct ctl_tree *tree);
 void ctl_tree_free(struct ctl_tree *tree);
+
+/*
+ * Find the switch of each host of one of the planes: at[host] becomes its number; UINT32_MAX: the host is
+ * left out. Report hosts that are left out, or have devices at several switches.
+ */
+enum ctl_exit ctl_hosts_at_switches(struct ctl_export *x, size_t plane, uint32_t *at);
 
 /* Write comment lines: each name with the switch's GUID and its name in the fabric. */
 void ctl_tree_mapping(FILE *out, const struct ctl_tree *tree);
@@ -127,6 +134,48 @@ struct ctl_leaves {
  * others, so the levels are only distances. Return 0 or PMIXFAB_ERR_NOMEM.
  */
 int ctl_levels(const struct ctl_leaves *leaves, uint32_t *parent, uint32_t *n_vertices, bool *irregular);
+
+/*
+ * Order leaves so that those below one vertex follow each other at every height, and a vertex whose first
+ * leaf had a lower number comes first. parent: as from ctl_levels(); it is reordered. place[leaf] becomes the
+ * new number of a leaf. Return 0 or PMIXFAB_ERR_NOMEM.
+ */
+int ctl_levels_order(uint32_t *parent, uint32_t n_leaves, uint32_t n_vertices, uint32_t *place);
+
+/* ---- planes with their geometry, for Slurm 26.05 ---- */
+
+#define CTL_AXES 3
+
+/* A plane with its hosts at switches. */
+struct ctl_geometry {
+    struct ctl_export *x;
+    const struct pmixfab *fab;
+    struct pmixfab_plane plane;
+    const char *name;               /* of the plane */
+    char name_buf[CTL_VERTEX_NAME]; /* room for it */
+    uint32_t *at;                   /* for each host: its switch; UINT32_MAX: left out */
+    uint32_t n_hosts;               /* hosts with a switch, at least 1 */
+    uint32_t (*place)[CTL_AXES];    /* for each switch with devices: its place in each dimension */
+    unsigned n_dims;                /* dimensions of the mesh or torus; 0: the plane is neither */
+    bool wraps;                     /* a torus */
+    uint32_t dims[CTL_AXES];        /* switches in each dimension; 1 in further dimensions */
+    uint32_t most_at_once;          /* hosts at the fullest switch */
+};
+
+/* Fill in the geometry of a plane, by its number in the view; free it in any case. */
+enum ctl_exit ctl_geometry_open(struct ctl_export *x, size_t plane, struct ctl_geometry *g);
+void ctl_geometry_free(struct ctl_geometry *g);
+const char *ctl_geometry_host(const struct ctl_geometry *g, uint32_t h);
+/* Write "nodes:" and the folded names, after `before`. */
+enum ctl_exit ctl_geometry_put(struct ctl_geometry *g, const char *before, const char *const *names,
+                               size_t n);
+
+/*
+ * Write the part "torus3d:" or "ring:" of a topology of topology.yaml, for a plane by its number in the view.
+ * If the plane has no such geometry, report the reason and return CTL_FAILED.
+ */
+enum ctl_exit ctl_slurm_torus3d(struct ctl_export *x, size_t plane);
+enum ctl_exit ctl_slurm_ring(struct ctl_export *x, size_t plane);
 
 /* ---- names that other programs' grammars accept ---- */
 

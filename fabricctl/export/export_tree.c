@@ -408,6 +408,29 @@ static void planting_groups(struct planting *p)
     }
 }
 
+/* Number the leaves anew: those below one vertex follow each other, because Slurm ranks hosts in this order.
+ */
+static bool planting_order(struct planting *p, uint32_t n_vertices)
+{
+    uint32_t *place = calloc(p->n_leaves + (size_t)1, 3 * sizeof *place);
+    if (place == NULL || ctl_levels_order(p->parent, p->n_leaves, n_vertices, place) != 0) {
+        free(place);
+        return false;
+    }
+    uint32_t *base = place + p->n_leaves, *group = base + p->n_leaves;
+    memcpy(base, p->leaf_base, p->n_leaves * sizeof *base);
+    memcpy(group, p->group, p->n_leaves * sizeof *group);
+    for (uint32_t l = 0; l < p->n_leaves; l++) {
+        p->leaf_base[place[l]] = base[l];
+        p->group[place[l]] = group[l];
+        p->leaf[base[l]] = place[l];
+    }
+    for (uint32_t s = 0; s < p->plane.n_switches; s++)
+        p->leaf_of[s] = p->leaf[p->base[s]];
+    free(place);
+    return true;
+}
+
 /* ---- into the tree ---- */
 
 static enum ctl_exit put_leaves(struct planting *p)
@@ -523,7 +546,7 @@ static enum ctl_exit plant(struct planting *p, const char **placed, uint32_t n_p
     if (strcmp(p->plane.kind, "dragonfly") == 0)
         dense = p->group;
     struct ctl_leaves leaves = {p->fab, &p->plane, p->leaf_of, dense, p->n_leaves};
-    if (ctl_levels(&leaves, p->parent, &n, &irregular) != 0)
+    if (ctl_levels(&leaves, p->parent, &n, &irregular) != 0 || !planting_order(p, n))
         return ctl_nomem();
     p->first = tree->n;
     if (!FAB_ARRAY_ROOM(&tree->vertices, &tree->room, tree->n + (uint64_t)n + 1))
@@ -612,6 +635,22 @@ enum ctl_exit ctl_tree_build_plane(struct ctl_export *x, size_t plane, struct ct
                               .n_chosen = x->n_chosen};
     enum ctl_exit status = plant_planes(&part, tree);
     x->n_lost += part.n_lost;
+    return status;
+}
+
+enum ctl_exit ctl_hosts_at_switches(struct ctl_export *x, size_t plane, uint32_t *at)
+{
+    struct planting p = {.x = x, .fab = x->view->planes[plane], .host_base = at};
+    const char *nothing = NULL;
+    enum ctl_exit status;
+    if (pmixfab_plane(p.fab, &p.plane) != 0)
+        return ctl_export_contradicts();
+    p.n_bases = p.plane.n_switches;
+    p.base = malloc((p.n_bases + (size_t)1) * sizeof *p.base);
+    for (uint32_t s = 0; p.base != NULL && s < p.n_bases; s++)
+        p.base[s] = s;
+    status = p.base != NULL ? planting_hosts(&p, &nothing, 0) : ctl_nomem();
+    free(p.base);
     return status;
 }
 

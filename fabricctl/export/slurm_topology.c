@@ -111,7 +111,7 @@ struct ordering {
     const struct ctl_tree *tree;
     struct blocks *blocks;
     uint32_t *below; /* leaves below each vertex, itself included */
-    uint32_t *first; /* for each vertex: the number of leaves before it; then room */
+    uint32_t *first; /* room for all vertices */
     bool *rest;      /* for each leaf in its order: the vertex above it has no whole block for it */
 };
 
@@ -120,8 +120,8 @@ static int compare_counts(const void *a, const void *b)
     return FAB_ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
-/* Order the leaves so that those below one vertex follow each other, at every height. */
-static void order_leaves(struct ordering *o)
+/* List the leaves. In the tree those below one vertex follow each other, at every height. */
+static void list_leaves(struct ordering *o)
 {
     const struct ctl_tree *tree = o->tree;
     struct blocks *blocks = o->blocks;
@@ -129,22 +129,10 @@ static void order_leaves(struct ordering *o)
         const struct ctl_vertex *vertex = &tree->vertices[v];
         o->below[v] += vertex->height == 0;
         blocks->n_hosts += vertex->n_hosts;
+        if (vertex->height == 0)
+            blocks->leaves[blocks->n++] = v;
         if (vertex->parent != UINT32_MAX)
             o->below[vertex->parent] += o->below[v];
-    }
-    for (uint32_t v = 0; v < tree->n; v++)
-        if (tree->vertices[v].parent == UINT32_MAX) {
-            o->first[v] = blocks->n;
-            blocks->n += o->below[v];
-        }
-    for (uint32_t v = tree->n; v-- > 0;) {
-        uint32_t next = o->first[v];
-        for (uint32_t i = tree->begin[v]; i < tree->begin[v + 1]; i++) {
-            o->first[tree->children[i]] = next;
-            next += o->below[tree->children[i]];
-        }
-        if (tree->vertices[v].height == 0)
-            blocks->leaves[o->first[v]] = v;
     }
 }
 
@@ -213,7 +201,7 @@ static void order_blocks(struct ordering *o)
     struct blocks *blocks = o->blocks;
     unsigned level = 0;
     uint32_t usual;
-    order_leaves(o);
+    list_leaves(o);
     if (blocks->n_levels == 0)
         infer_levels(o);
     for (uint32_t height = 1; (usual = usual_leaves(o, height)) > 0; height++) {

@@ -301,3 +301,54 @@ cleanup:
     free(l.fresh);
     return rc;
 }
+
+/* ---- order ---- */
+
+struct leveled {
+    uint32_t vertex, parent, first; /* first: its lowest leaf */
+};
+
+/* Compare: the highest parent first, and siblings by their first leaf. */
+static int compare_leveled(const void *a, const void *b)
+{
+    const struct leveled *x = a, *y = b;
+    return FAB_ORDER(y->parent, x->parent) ?: FAB_ORDER(x->first, y->first);
+}
+
+int ctl_levels_order(uint32_t *parent, uint32_t n_leaves, uint32_t n_vertices, uint32_t *place)
+{
+    struct leveled *list = calloc(n_vertices + (size_t)1, sizeof *list);
+    uint32_t *below = calloc(n_vertices + (size_t)1, sizeof *below); /* leaves below each vertex */
+    uint32_t *begin = calloc(n_vertices + (size_t)1, sizeof *begin); /* leaves before each vertex */
+    int rc = PMIXFAB_ERR_NOMEM;
+    if (list == NULL || below == NULL || begin == NULL)
+        goto cleanup;
+    for (uint32_t v = 0; v < n_vertices; v++)
+        list[v] = (struct leveled){v, parent[v], v < n_leaves ? v : NONE};
+    for (uint32_t v = 0; v < n_vertices; v++) {
+        below[v] += v < n_leaves;
+        if (parent[v] == NONE)
+            continue;
+        below[parent[v]] += below[v];
+        if (list[v].first < list[parent[v]].first)
+            list[parent[v]].first = list[v].first;
+    }
+    qsort(list, n_vertices, sizeof *list, compare_leveled);
+    for (uint32_t i = 0, next = 0; i < n_vertices; i++) {
+        if (i > 0 && list[i].parent != list[i - 1].parent)
+            next = begin[list[i].parent];
+        begin[list[i].vertex] = next;
+        next += below[list[i].vertex];
+    }
+    memcpy(below, parent, n_leaves * sizeof *below);
+    for (uint32_t leaf = 0; leaf < n_leaves; leaf++) {
+        place[leaf] = begin[leaf];
+        parent[place[leaf]] = below[leaf];
+    }
+    rc = 0;
+cleanup:
+    free(list);
+    free(below);
+    free(begin);
+    return rc;
+}

@@ -10,9 +10,9 @@ import xml.etree.ElementTree as ElementTree
 import lab
 import test_fabricctl
 import test_hooks
-from test_configuration import FORMATS
+from test_configuration import FORMATS, GEOMETRY
 
-EXPORTS = FORMATS.split(", ")
+EXPORTS = [name for name in FORMATS.split(", ") if name not in GEOMETRY]
 # What hardware may be called, on a tree with a router and an aggregation node.
 STRANGE = os.path.join(lab.ROOT, "test", "data", "site_mixed.txt")
 

@@ -49,6 +49,23 @@ class Captured(Newer, test_export_slurm.Captured):
     pass
 
 
+class Ranks(Newer, test_export_slurm.Case):
+    def test_pods_follow_each_other(self):
+        """Slurm ranks nodes by the number of their leaf in the file: a pod comes after the other, also if their hosts alternate."""
+        self.from_capture(fabric([cable for leaf in range(12) for cable in (
+            (f"leaf{leaf:02}", f"n{leaf:02}a"), (f"leaf{leaf:02}", f"n{leaf:02}b"), (f"leaf{leaf:02}", f"spine{leaf % 3}"))] + [
+                (f"spine{pod}", "core") for pod in range(3)]))
+        text = self.ctl("export", "slurm-tree")
+        nodes = [f"n{leaf:02}{host}" for leaf in range(12) for host in "ab"]
+        slurm = Slurm(self.cluster, text, nodes, "topology/tree\nTopologyParam=SwitchAsNodeRank", self.prefix)
+        try:
+            ranked = re.findall(r"(?m)^NodeName=(\S+)", slurm.ask("show", "nodes", "-o").stdout)
+        finally:
+            slurm.stop()
+        self.assertEqual(ranked, [f"n{leaf:02}{host}" for pod in range(3) for leaf in range(pod, 12, 3) for host in "ab"])
+        self.assertEqual(ranked, spelled(self.ctl("export", "hostlist").strip()))
+
+
 class Topologies(Newer, test_export_slurm.Case):
     """topology.yaml: a tree for each plane."""
 

@@ -15,7 +15,8 @@ from test_configuration import FORMATS
 from test_export_slurm import fabric
 
 OF_ONE_PLANE = ("hostlist", "rankfile", "dot", "npy", "csv")
-EXPORTS = {name: name for name in FORMATS.split(", ")}
+GEOMETRY = ("slurm-torus3d", "slurm-ring")  # test_export_geometry.py has the fabrics for these
+EXPORTS = {name: name for name in FORMATS.split(", ") if name not in GEOMETRY}
 PLACES = (*TREES, "hostlist", "rankfile")  # they say where hosts are, and no more
 # Of two planes: a rail-optimised one, and one of no known kind in which two switches have one name.
 SECOND = fabric(CABLES + LOW + TWIN, GUIDS).replace('"twin"', '"leafb1"')

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #define FAB_EXPORT_FORMATS                                                                                   \
-    "slurm-tree, slurm-block, slurm-yaml, flux-jgf, k8s-labels, volcano, nodemap, hostlist, rankfile, "      \
+    "slurm-tree, slurm-block, slurm-yaml, slurm-torus3d, slurm-ring, flux-jgf, k8s-labels, volcano, "        \
+    "nodemap, hostlist, rankfile, "                                                                          \
     "topograph, topograph-graph, ibnetdiscover, dot, graphml, json, npy, csv"
 
 /* Return whether the word of `len` bytes is one of them. */
