@@ -4,7 +4,6 @@
  */
 #include <jansson.h>
 #include <pwd.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -212,26 +211,6 @@ static enum ctl_exit export_planes_json(struct ctl_export *x)
         return ctl_json_print(x->out, root);
     json_decref(root);
     return status;
-}
-
-/* ---- limits of a format ---- */
-
-void ctl_export_lost(struct ctl_export *x, const char *fmt, ...)
-{
-    char *what = NULL;
-    va_list args;
-    va_start(args, fmt);
-    if (vasprintf(&what, fmt, args) < 0)
-        what = NULL;
-    va_end(args);
-    ctl_error("lost: %s", what != NULL ? what : "(out of memory)");
-    free(what);
-    x->n_lost++;
-}
-
-enum ctl_exit ctl_export_contradicts(void)
-{
-    return ctl_error("nothing to write: a plane's snapshot contradicts itself");
 }
 
 /* ---- a plane, or all of them, in the format of another program ---- */

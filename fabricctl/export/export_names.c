@@ -1,5 +1,7 @@
-/* export_names.c - names of a tree's vertices: by rules, unique, and the same as before. */
+/* export_names.c - names of a tree's vertices: by rules, unique, and the same as before; limits of a format.
+ */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -349,4 +351,24 @@ enum ctl_exit ctl_names_note(const struct ctl_export_names *names, const struct 
                                               tree->vertices[edge->vertex].name, "above", above)) == 0;
     }
     return good ? CTL_DONE : ctl_nomem();
+}
+
+/* ---- limits of a format ---- */
+
+void ctl_export_lost(struct ctl_export *x, const char *fmt, ...)
+{
+    char *what = NULL;
+    va_list args;
+    va_start(args, fmt);
+    if (vasprintf(&what, fmt, args) < 0)
+        what = NULL;
+    va_end(args);
+    ctl_error("lost: %s", what != NULL ? what : "(out of memory)");
+    free(what);
+    x->n_lost++;
+}
+
+enum ctl_exit ctl_export_contradicts(void)
+{
+    return ctl_error("nothing to write: a plane's snapshot contradicts itself");
 }

@@ -31,7 +31,10 @@ struct slurm_answer {
 enum ctl_exit slurm_ask(const char *const *words, unsigned seconds, struct slurm_answer *answer);
 void slurm_answer_free(struct slurm_answer *answer);
 
-/* Return Slurm's version as year * 100 + month: 2411 is 24.11. 0: unknown, with answer->why. */
+/*
+ * Return the older one of the versions of scontrol and slurmctld, as year * 100 + month: 2411 is 24.11. 0:
+ * unknown, with answer->why.
+ */
 unsigned slurm_version(struct slurm_answer *answer);
 
 /*

@@ -222,19 +222,39 @@ void slurm_answer_free(struct slurm_answer *answer)
 
 /* ---- version and nodes ---- */
 
+/* Read the version after this text of the answer; 0: there is none. */
+static unsigned version_after(const char *text, const char *before)
+{
+    const char *at = strstr(text, before);
+    unsigned year = 0, month = 0;
+    if (at == NULL)
+        return 0;
+    at += strlen(before);
+    at += strspn(at, " =");
+    return sscanf(at, "%2u.%2u", &year, &month) == 2 && month <= 12 ? year * 100 + month : 0;
+}
+
 unsigned slurm_version(struct slurm_answer *answer)
 {
-    static const char *const words[] = {"--version", NULL};
-    unsigned year = 0, month = 0;
-    if (slurm_ask(words, CTL_ANSWER_SECONDS, answer) != CTL_DONE)
+    static const char *const of_scontrol[] = {"--version", NULL};
+    static const char *const of_slurmctld[] = {"show", "config", NULL};
+    unsigned own = 0, other = 0;
+    if (slurm_ask(of_scontrol, CTL_ANSWER_SECONDS, answer) != CTL_DONE)
         return 0;
-    /* "slurm 24.11.5", and with Debian's packages "slurm-wlm 24.11.5" */
-    const char *number = strchr(answer->text, ' ');
-    if (number == NULL || sscanf(number, " %2u.%2u", &year, &month) != 2 || year == 0 || month > 12)
-        call_failed(answer, words, "no version in its answer", "check that this scontrol is Slurm's");
+    own = version_after(answer->text, " "); /* "slurm 24.11.5", or "slurm-wlm 24.11.5" */
+    if (own == 0) {
+        call_failed(answer, of_scontrol, "no version in its answer", "check that this scontrol is Slurm's");
+        return 0;
+    }
+    slurm_answer_free(answer);
+    if (slurm_ask(of_slurmctld, CTL_ANSWER_SECONDS, answer) != CTL_DONE)
+        return 0;
+    other = version_after(answer->text, "SLURM_VERSION");
+    if (other == 0)
+        call_failed(answer, of_slurmctld, "no SLURM_VERSION in its answer", "check slurmctld");
     else
         slurm_answer_free(answer);
-    return answer->why[0] != '\0' ? 0 : year * 100 + month;
+    return own < other ? own : other;
 }
 
 /* Return whether a list with commas has this word. */

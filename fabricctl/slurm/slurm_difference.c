@@ -34,7 +34,7 @@ static void add_line(struct comparison *c, char ***lines, uint32_t *n, uint32_t 
     (*lines)[(*n)++] = line;
 }
 
-static void __attribute__((format(printf, 2, 3))) add_structure(struct comparison *c, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void add_structure(struct comparison *c, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -42,7 +42,7 @@ static void __attribute__((format(printf, 2, 3))) add_structure(struct compariso
     va_end(args);
 }
 
-static void __attribute__((format(printf, 2, 3))) add_remark(struct comparison *c, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void add_remark(struct comparison *c, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);

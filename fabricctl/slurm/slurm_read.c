@@ -25,6 +25,7 @@ struct reader {
     unsigned line;
     struct slurm_topologies *out;
     struct fab_err *err;
+    uint32_t n_names; /* expanded so far: a short text can stand for millions */
 };
 
 static int read_failed(const struct reader *r, const char *what, const char *word)
@@ -120,7 +121,7 @@ static const struct first_key {
                   {"RingName", SLURM_RING, false},
                   {"TorusName", SLURM_TORUS3D, false}};
 
-static int conf_word(struct reader *r, char *key, char *value, bool skip)
+static int slurm_conf_word(struct reader *r, char *key, char *value, bool skip)
 {
     if (strcmp(key, "BlockSize") == 0 || strcmp(key, "BlockSizes") == 0)
         return add_sizes(r, value);
@@ -143,7 +144,7 @@ static bool is_newest_torus(const struct reader *r, const char *name)
 }
 
 /* Read one line; it is modified. */
-static int conf_line(struct reader *r, char *line)
+static int slurm_conf_line(struct reader *r, char *line)
 {
     const struct first_key *first = NULL;
     char *rest = NULL;
@@ -156,7 +157,7 @@ static int conf_line(struct reader *r, char *line)
             return read_failed(r, "not KEY=VALUE", word);
         *value++ = '\0';
         if (first != NULL || (strcmp(word, "BlockSizes") == 0 && newest(r) != NULL)) {
-            rc = conf_word(r, word, value, first != NULL && first->skip);
+            rc = slurm_conf_word(r, word, value, first != NULL && first->skip);
             continue;
         }
         for (size_t i = 0; first == NULL && i < CTL_COUNT(first_keys); i++)
@@ -254,7 +255,7 @@ static int yaml_line(struct reader *r, char *line)
 
 /* ---- names, parents and places ---- */
 
-static int compare_names(const void *a, const void *b, void *topology)
+static int compare_unit_names(const void *a, const void *b, void *topology)
 {
     const struct slurm_topology *t = topology;
     const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -307,14 +308,16 @@ const struct slurm_topology *slurm_topology_named(const struct slurm_topologies 
 }
 
 /* Put the units below an inner one, or the nodes of a leaf. */
-static int finish_unit(const struct reader *r, struct slurm_topology *t, uint32_t u)
+static int finish_unit(struct reader *r, struct slurm_topology *t, uint32_t u)
 {
     struct slurm_unit *unit = &t->units[u];
     struct fab_hostlist *list = &t->lists[u];
     struct fab_err err;
-    const int rc = unit->below != NULL ? fab_hostlist_parse(unit->below, list, &err) : 0;
+    const uint32_t most = FAB_HOSTLIST_MAX - r->n_names;
+    const int rc = unit->below != NULL ? fab_hostlist_parse_most(unit->below, most, list, &err) : 0;
     if (rc != 0)
         return fab_fail(r->err, rc, "%s: %s: %s", r->shown, unit->name, err.text);
+    r->n_names += list->n;
     for (uint32_t i = 0; i < list->n && unit->inner; i++) {
         const uint32_t child = slurm_unit_named(t, list->names[i]);
         if (child == NONE)
@@ -331,7 +334,16 @@ static int finish_unit(const struct reader *r, struct slurm_topology *t, uint32_
     return 0;
 }
 
-static int finish_topology(const struct reader *r, struct slurm_topology *t)
+/* Return whether the way up from a unit does not end. */
+static bool is_in_circle(const struct slurm_topology *t, uint32_t u)
+{
+    uint32_t height = 0;
+    while (t->units[u].parent != NONE && height++ < t->n_units)
+        u = t->units[u].parent;
+    return height > t->n_units;
+}
+
+static int finish_topology(struct reader *r, struct slurm_topology *t)
 {
     int rc = 0;
     t->by_name = malloc((t->n_units + (size_t)1) * sizeof *t->by_name);
@@ -340,13 +352,16 @@ static int finish_topology(const struct reader *r, struct slurm_topology *t)
         return read_nomem(r);
     for (uint32_t u = 0; u < t->n_units; u++)
         t->by_name[u] = u;
-    qsort_r(t->by_name, t->n_units, sizeof *t->by_name, compare_names, t);
+    qsort_r(t->by_name, t->n_units, sizeof *t->by_name, compare_unit_names, t);
     for (uint32_t i = 1; i < t->n_units; i++)
         if (strcmp(t->units[t->by_name[i]].name, t->units[t->by_name[i - 1]].name) == 0)
             return fab_fail(r->err, PMIXFAB_ERR_SYNTAX, "%s: %s is there twice", r->shown,
                             t->units[t->by_name[i]].name);
     for (uint32_t u = 0; rc == 0 && u < t->n_units; u++)
         rc = finish_unit(r, t, u);
+    for (uint32_t u = 0; rc == 0 && u < t->n_units; u++)
+        if (is_in_circle(t, u))
+            rc = fab_fail(r->err, PMIXFAB_ERR_SYNTAX, "%s: %s is above itself", r->shown, t->units[u].name);
     if (t->n_places > 0)
         qsort(t->places, t->n_places, sizeof *t->places, compare_places);
     return rc;
@@ -365,7 +380,7 @@ int slurm_read(const char *text, const char *shown, struct slurm_topologies *out
         if (next != NULL)
             *next++ = '\0';
         r.line++;
-        rc = out->yaml ? yaml_line(&r, line) : conf_line(&r, line);
+        rc = out->yaml ? yaml_line(&r, line) : slurm_conf_line(&r, line);
     }
     for (uint32_t i = 0; rc == 0 && i < out->n; i++)
         rc = finish_topology(&r, &out->items[i]);

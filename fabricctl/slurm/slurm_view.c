@@ -119,7 +119,7 @@ static enum ctl_exit ask_topology(struct slurm_run *run, const char *name)
     return status;
 }
 
-static int compare_names(const void *a, const void *b)
+static int compare_node_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -147,7 +147,7 @@ static enum ctl_exit list_nodes(struct slurm_run *run)
         }
     }
     if (nodes->n > 0)
-        qsort(nodes->names, nodes->n, sizeof *nodes->names, compare_names);
+        qsort(nodes->names, nodes->n, sizeof *nodes->names, compare_node_names);
     for (uint32_t i = 0; i < nodes->n; i++)
         if (kept > 0 && strcmp(nodes->names[kept - 1], nodes->names[i]) == 0)
             free(nodes->names[i]);

@@ -82,9 +82,10 @@ static const struct {
     [FAB_CHECK_METRICS] = {"metrics-failed", FAB_SEVERITY_WARNING,
                            "fix the reported error (fabricd --check-config), or change [metrics]; until then "
                            "the site's monitoring gets no new values"},
-    [FAB_CHECK_SLURM] = {"slurm-differs", FAB_SEVERITY_WARNING,
-                         "run: fabricctl slurm diff FILE; then fabricctl slurm apply FILE --repair as Slurm's "
-                         "user, or look at fabricd-slurm and slurmctld"},
+    [FAB_CHECK_SLURM] =
+        {"slurm-differs", FAB_SEVERITY_WARNING,
+         "run: fabricctl slurm diff FILE; then fabricctl slurm apply FILE --repair as Slurm's "
+         "user, or look at fabricd-slurm and slurmctld"},
     [FAB_CHECK_EXPORTS_HELD] = {"exports-held", FAB_SEVERITY_NOTICE,
                                 "when the work is done, run: fabricctl export --release"},
     [FAB_CHECK_OLD_CAPTURE] =
