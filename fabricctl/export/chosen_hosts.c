@@ -55,8 +55,8 @@ static enum ctl_exit only_known(struct ctl_export *x)
     if (n > 0)
         list = fab_hostlist_fold(unknown, n);
     if (list != NULL)
-        ctl_error("%u host%s of --nodes not in the fabric: %.*s%s", n, n == 1 ? " is" : "s are", SHOWN, list,
-                  strlen(list) > SHOWN ? "..." : "");
+        ctl_error("%u host%s of --nodes %s not in the fabric: %.*s%s", n, n == 1 ? "" : "s",
+                  n == 1 ? "is" : "are", SHOWN, list, strlen(list) > SHOWN ? "..." : "");
     free(list);
     free(unknown);
     return CTL_DONE;

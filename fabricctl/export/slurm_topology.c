@@ -163,8 +163,7 @@ static enum ctl_exit read_topology(struct ctl_export *x, struct topologies *t, c
         return status;
     new = &t->all[t->n - 1];
     new->is_default = marked;
-    if (len > CTL_NAME_MOST || !ctl_plain_name(new->name, CTL_NAME_MOST) ||
-        ctl_reserved_name(CTL_SLURM_WORDS, new->name))
+    if (len > CTL_NAME_MOST || !ctl_plain_name(new->name, CTL_NAME_MOST))
         return ctl_usage("no name for a topology: --topologies: %s: give letters, digits, '.', '_' and '-'",
                          word);
     for (uint32_t i = 0; i + 1 < t->n; i++)
