@@ -142,7 +142,7 @@ static enum ctl_exit set_since(struct ctl *ctl, const char *text)
 }
 
 /* Read a number of at most `most`. */
-static bool read_number(const char *text, unsigned long most, uint32_t *number)
+static bool read_bounded(const char *text, unsigned long most, uint32_t *number)
 {
     char *end;
     const unsigned long value = strtoul(text, &end, 10);
@@ -154,14 +154,14 @@ static bool read_number(const char *text, unsigned long most, uint32_t *number)
 
 static enum ctl_exit set_max_shrink(struct ctl *ctl, const char *text)
 {
-    return read_number(text, 100, &ctl->max_shrink)
+    return read_bounded(text, 100, &ctl->max_shrink)
                ? CTL_DONE
                : ctl_usage("no percentage: --max-shrink %s: give a number from 0 to 100 (no bound)", text);
 }
 
 static enum ctl_exit set_spare(struct ctl *ctl, const char *text)
 {
-    return read_number(text, 10000, &ctl->spare)
+    return read_bounded(text, 10000, &ctl->spare)
                ? CTL_DONE
                : ctl_usage("not a number of blocks: --spare %s: give a number from 0 to 10000", text);
 }

@@ -16,7 +16,7 @@
 
 /* ---- --nodes: only these hosts ---- */
 
-static int compare_names(const void *a, const void *b)
+static int compare_host(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -80,14 +80,14 @@ enum ctl_exit ctl_only_read(struct ctl_export *x)
     else
         status = only_known(x);
     if (x->only.n > 0)
-        qsort(x->only.names, x->only.n, sizeof *x->only.names, compare_names);
+        qsort(x->only.names, x->only.n, sizeof *x->only.names, compare_host);
     return status;
 }
 
 bool ctl_only_has(const struct ctl_export *x, const char *host)
 {
     return x->ctl->nodes == NULL || (x->only.n > 0 && bsearch(&host, x->only.names, x->only.n,
-                                                              sizeof *x->only.names, compare_names) != NULL);
+                                                              sizeof *x->only.names, compare_host) != NULL);
 }
 
 /* ---- --max-shrink: not many hosts may leave the file at once ---- */

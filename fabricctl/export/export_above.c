@@ -149,7 +149,7 @@ static const char *object_name(const struct raising *r, uint32_t object)
     return object < r->tree->n ? r->tree->vertices[object].name : r->above->levels[object - r->tree->n].name;
 }
 
-static int compare_objects(const void *a, const void *b, void *raising)
+static int compare_members(const void *a, const void *b, void *raising)
 {
     return strcmp(object_name(raising, *(const uint32_t *)a), object_name(raising, *(const uint32_t *)b));
 }
@@ -192,9 +192,9 @@ static enum ctl_exit own_all(struct raising *r)
     enum ctl_exit status = CTL_DONE;
     for (uint32_t i = 0; i < r->n; i++)
         r->sorted[i] = i;
-    qsort_r(r->sorted, r->n, sizeof *r->sorted, compare_objects, r);
+    qsort_r(r->sorted, r->n, sizeof *r->sorted, compare_members, r);
     for (uint32_t i = 1; i < r->n; i++)
-        if (compare_objects(&r->sorted[i - 1], &r->sorted[i], r) == 0) {
+        if (compare_members(&r->sorted[i - 1], &r->sorted[i], r) == 0) {
             const uint32_t high = r->sorted[i] > r->sorted[i - 1] ? r->sorted[i] : r->sorted[i - 1];
             return ctl_error("%s: line %u: a switch is called %s already: give another name", r->above->path,
                              r->above->levels[high - r->tree->n].line, object_name(r, high));

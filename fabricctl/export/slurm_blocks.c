@@ -348,7 +348,7 @@ static void lost_places(struct ctl_export *x, const struct ctl_blocks *blocks)
 }
 
 /* Take the places as blocks; those without hosts only if this Slurm takes them. */
-static enum ctl_exit take_places(struct ctl_export *x, struct ctl_blocks *blocks)
+static enum ctl_exit blocks_of_places(struct ctl_export *x, struct ctl_blocks *blocks)
 {
     uint32_t *leaves = reallocarray(blocks->leaves, blocks->n_places + (size_t)1, sizeof *leaves);
     if (leaves == NULL)
@@ -377,7 +377,7 @@ enum ctl_exit ctl_blocks_make(struct ctl_export *x, const struct ctl_tree *tree,
     if (status == CTL_DONE)
         status = ctl_places_load(x->names, blocks) ?: blocks_build(tree, blocks);
     if (status == CTL_DONE)
-        status = ctl_places_fill(x, tree, blocks) ?: take_places(x, blocks);
+        status = ctl_places_fill(x, tree, blocks) ?: blocks_of_places(x, blocks);
     if (status != CTL_DONE)
         return status;
     largest = blocks_base(tree, blocks);

@@ -144,9 +144,10 @@ static enum ctl_exit add_planes(struct ctl_export *x, struct topology *t, const 
 static enum ctl_exit read_topology(struct ctl_export *x, struct topologies *t, char *word)
 {
     const bool marked = word[0] == '*';
-    const char *name = word + marked, *equals = strchr(name, '='), *kind_name = equals + 1;
-    const size_t len = equals != NULL ? (size_t)(equals - name) : 0;
-    char *planes = equals != NULL ? strchr(kind_name, ':') : NULL, *rest = NULL;
+    char *const name = word + marked, *const equals = strchr(name, '=');
+    char *const kind_name = equals != NULL ? equals + 1 : name, *const planes = strchr(kind_name, ':');
+    const size_t len = (size_t)(kind_name - 1 - name);
+    char *rest = NULL;
     enum ctl_exit status;
     struct topology *new;
     enum kind kind;

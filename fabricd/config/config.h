@@ -13,7 +13,7 @@
 #include "topo/plane/graph.h"
 #include "topo/plane/groups.h"
 
-#define CONFIG_MAX_LIST     32
+#define CONFIG_MAX_LIST 32
 /* fabricctl export FORMAT OPTIONS --if-changed -o FILE, and three options with values from settings */
 #define CONFIG_EXPORT_WORDS (CONFIG_MAX_LIST - 11)
 #define CONFIG_MAX_SETTINGS 80
