@@ -377,9 +377,10 @@ static bool is_switch(const struct ctl_export *x, const char *name)
 /* A switch that has left the fabric is no failure: FILE.names has the word. */
 enum ctl_exit ctl_above_check(const struct ctl_export *x)
 {
-    json_t *known = x->above != NULL && x->names->is != NULL ? json_object() : NULL;
-    if (x->above == NULL)
+    json_t *known;
+    if (x->above == NULL || x->names->is == NULL) /* without a tree nothing is above one */
         return CTL_DONE;
+    known = json_object();
     for (uint32_t i = 0; known != NULL && i < x->above->n_members; i++) {
         const struct member *m = &x->above->members[i];
         if (!m->known && json_object_get(json_object_get(x->names->was, KEY), m->word) == NULL &&

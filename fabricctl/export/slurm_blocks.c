@@ -364,13 +364,99 @@ static enum ctl_exit blocks_of_places(struct ctl_export *x, struct ctl_blocks *b
     return CTL_DONE;
 }
 
+/* ---- blocks without hosts inside larger blocks ---- */
+
+/*
+ * Return the first place without hosts in a larger block with hosts, if Slurm has to choose some of more than
+ * two such blocks; NULL: none. Slurm (25.05 to 26.05) then takes all base blocks of one larger block before
+ * it takes the next, and gives up at one without hosts.
+ */
+static const struct ctl_place *gives_up_at(const struct ctl_tree *tree, const struct ctl_blocks *blocks)
+{
+    for (unsigned level = 1; level < blocks->n_levels && !blocks->no_empty; level++) {
+        const uint32_t lower = blocks->together[level];
+        const uint32_t upper = level + 1 < blocks->n_levels ? blocks->together[level + 1] : blocks->n;
+        for (uint32_t begin = 0; upper > 2 * lower && begin < blocks->n; begin += lower) {
+            uint32_t n_hosts = 0, empty = NONE;
+            for (uint32_t i = begin; i < begin + lower && i < blocks->n; i++) {
+                n_hosts += hosts_at(tree, blocks, i);
+                empty = blocks->leaves[i] == NONE && empty == NONE ? i : empty;
+            }
+            if (n_hosts > 0 && empty != NONE)
+                return &blocks->places[empty];
+        }
+    }
+    return NULL;
+}
+
+/* Double the sizes of larger blocks from the first one on, so that Slurm never chooses some of more than two.
+ */
+static void fill_levels(struct ctl_blocks *blocks)
+{
+    const struct ctl_blocks before = *blocks;
+    const uint32_t last = before.together[before.n_levels - 1];
+    unsigned old = 1;
+    blocks->n_levels = 1;
+    for (uint32_t together = before.together[1]; together <= last; together *= 2) {
+        blocks->height[blocks->n_levels] = 0;
+        if (together == before.together[old])
+            blocks->height[blocks->n_levels] = before.height[old++];
+        add_level(blocks, together);
+    }
+}
+
 /* ---- all of it ---- */
+
+/* With larger blocks, add one of all leaves: it has room for all hosts also by its size. */
+static void add_all(struct ctl_blocks *blocks)
+{
+    uint32_t all = 1;
+    while (all < BLOCK_LARGEST && (all < blocks->n || (uint64_t)all * blocks->base < blocks->n_hosts))
+        all *= 2;
+    if (blocks->n_levels > 1)
+        add_level(blocks, all);
+}
+
+static enum ctl_exit infer_sizes(const struct ctl_tree *tree, struct ctl_blocks *blocks)
+{
+    blocks->base = blocks_base(tree, blocks);
+    if (blocks->base == 0)
+        return ctl_nomem();
+    add_all(blocks);
+    if (gives_up_at(tree, blocks) == NULL)
+        return CTL_DONE;
+    fill_levels(blocks);
+    blocks->base = blocks_base(tree, blocks);
+    if (blocks->base == 0)
+        return ctl_nomem();
+    add_all(blocks);
+    fill_levels(blocks);
+    return CTL_DONE;
+}
+
+/* Report requests that Slurm rejects with the sizes by hand, or those by inference. */
+static enum ctl_exit lost_sizes(struct ctl_export *x, const struct ctl_tree *tree,
+                                const struct ctl_blocks *blocks)
+{
+    const struct ctl_place *empty = gives_up_at(tree, blocks);
+    const uint32_t largest = blocks_base(tree, blocks);
+    if (largest == 0)
+        return ctl_nomem();
+    lost_unequal(x, tree, blocks, blocks->base, largest);
+    lost_end(x, tree, blocks, blocks->base);
+    lost_borders(x, tree, blocks, blocks->base);
+    if (empty != NULL)
+        ctl_export_lost(x,
+                        "BlockSizes: %s has no host: Slurm rejects some requests over several larger blocks: "
+                        "give sizes of which each is twice the one before, from the second on",
+                        empty->name);
+    return CTL_DONE;
+}
 
 enum ctl_exit ctl_blocks_make(struct ctl_export *x, const struct ctl_tree *tree, const char *topology,
                               struct ctl_blocks *blocks)
 {
     enum ctl_exit status = CTL_DONE;
-    uint32_t largest;
     *blocks = (struct ctl_blocks){.topology = topology};
     if (x->ctl->block_sizes != NULL)
         status = read_sizes(x->ctl->block_sizes, blocks);
@@ -378,24 +464,9 @@ enum ctl_exit ctl_blocks_make(struct ctl_export *x, const struct ctl_tree *tree,
         status = ctl_places_load(x->names, blocks) ?: blocks_build(tree, blocks);
     if (status == CTL_DONE)
         status = ctl_places_fill(x, tree, blocks) ?: blocks_of_places(x, blocks);
-    if (status != CTL_DONE)
-        return status;
-    largest = blocks_base(tree, blocks);
-    if (largest == 0)
-        return ctl_nomem();
-    if (blocks->base == 0) {
-        blocks->base = largest;
-        /* With larger blocks, add one of all leaves: it has room for all hosts also by its size. */
-        uint32_t all = 1;
-        while (all < BLOCK_LARGEST && (all < blocks->n || (uint64_t)all * largest < blocks->n_hosts))
-            all *= 2;
-        if (blocks->n_levels > 1)
-            add_level(blocks, all);
-    }
-    lost_unequal(x, tree, blocks, blocks->base, largest);
-    lost_end(x, tree, blocks, blocks->base);
-    lost_borders(x, tree, blocks, blocks->base);
-    return CTL_DONE;
+    if (status == CTL_DONE && blocks->base == 0)
+        status = infer_sizes(tree, blocks);
+    return status ?: lost_sizes(x, tree, blocks);
 }
 
 void ctl_blocks_free(struct ctl_blocks *blocks)

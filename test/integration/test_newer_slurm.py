@@ -206,7 +206,8 @@ class Blocks(Newer, test_export_slurm.Case):
         blocks in their places, and each request for which there are nodes finds some."""
         for of, gone, spare in (([(2,) * 4] * 2, ["leaf0x01"], 0), ([(4,) * 4] * 2, ["leaf0x01", "leaf1x00"], 3),
                                 ([(6, 6, 6, 2), (6,) * 4], ["leaf0x00", "leaf0x03"], 1), ([(4, 4), (4, 3), (4, 4)], ["leaf1x00"], 2),
-                                ([(5,) * 5], ["leaf0x00", "leaf0x04"], 4), ([(3,) * 4] * 3, ["leaf1x00", "leaf1x01", "leaf1x02", "leaf1x03"], 0)):
+                                ([(5,) * 5], ["leaf0x00", "leaf0x04"], 4),
+                                ([(2,) * 4] * 5, ["leaf0x00", "leaf1x01", "leaf2x03"], 0), ([(3,) * 4] * 3, ["leaf1x00", "leaf1x01", "leaf1x02", "leaf1x03"], 0)):
             with self.subTest(of):
                 cables, out = pods(*of), os.path.join(lab.tmpdir(), "topology.conf")
                 whole = self.said(self.kept(cables, out, (), "--spare", str(spare)))
@@ -216,6 +217,19 @@ class Blocks(Newer, test_export_slurm.Case):
                 requests = range(1, sum(len(spelled(nodes)) for _, nodes in self.said(text)) + 1)
                 self.read_by_slurm(text)
                 self.assertEqual({nodes: len(got or []) for nodes, got in self.chosen(text, requests).items()}, {nodes: nodes for nodes in requests})
+
+    def test_sizes_by_hand_and_an_empty_block(self):
+        """Slurm gives up at a block without nodes in a larger block, where it has to choose some of several larger blocks."""
+        cables, out = pods(*[(4,) * 4] * 2), os.path.join(lab.tmpdir(), "topology.conf")
+        args = ("--spare", "3", "--block-sizes", "3,12,48")
+        self.kept(cables, out, (), *args)
+        self.assertNotIn("has no host", self.complaint)
+        text = self.kept(cables, out, ["leaf0x01", "leaf1x00"], *args)
+        self.assertIn("lost: BlockSizes: leaf0x01 has no host: Slurm rejects some requests over several larger blocks", self.complaint)
+        self.assertIn(None, self.chosen(text, range(13, 25)).values())
+        text = self.kept(cables, out, ["leaf0x01", "leaf1x00"], "--spare", "3", "--block-sizes", "3,12,24,48")
+        self.assertEqual(self.complaint, "")
+        self.assertEqual({nodes: len(got or []) for nodes, got in self.chosen(text, range(13, 25)).items()}, {nodes: nodes for nodes in range(13, 25)})
 
     def test_requests_beyond_the_last_size(self):
         """Slurm counts whole blocks of the last size only: what is inferred ends with a size that holds all."""

@@ -220,6 +220,7 @@ class Above(Case):
         self.assertEqual({path[1:] for path in found["ib0"].values()}, {("ib0", "row")})
         self.assertEqual({path[2:] for path in found["ib1"].values()}, {("hall", "ib1")})
         self.refused("leaf0-0 is below ib1-pod0, and leaf1-0 is below ib1-pod1", "slurm-yaml", "--above", self.write("a = leaf0-0 leaf1-0\n"))
+        self.ctl("export", "slurm-yaml", "--topologies", "a=flat", "--above", self.write("row = ib0\n"))
         self.refused("hand: line 1: no such leaf", "slurm-yaml", "--above", self.write("a = leaf99\n"))
 
     def test_a_leaf_without_its_hosts(self):
