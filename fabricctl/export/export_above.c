@@ -138,7 +138,7 @@ struct raising {
     struct ctl_above *above;
     struct ctl_tree *tree;
     uint32_t n;       /* objects */
-    uint32_t *sorted; /* the objects by name */
+    uint32_t *sorted; /* the objects of the new tree */
     uint32_t *owner;  /* for each object: the level that it is a member of; NONE */
     uint32_t *parent; /* for each object; NONE: a root; DROPPED: a level without members here */
     bool *done;       /* for each level */
@@ -147,28 +147,6 @@ struct raising {
 static const char *object_name(const struct raising *r, uint32_t object)
 {
     return object < r->tree->n ? r->tree->vertices[object].name : r->above->levels[object - r->tree->n].name;
-}
-
-static int compare_members(const void *a, const void *b, void *raising)
-{
-    return strcmp(object_name(raising, *(const uint32_t *)a), object_name(raising, *(const uint32_t *)b));
-}
-
-/* As bsearch(), with an argument. NONE: no object has this name. */
-static uint32_t object_find(struct raising *r, const char *word)
-{
-    uint32_t low = 0, high = r->n;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        const int order = strcmp(word, object_name(r, r->sorted[middle]));
-        if (order == 0)
-            return r->sorted[middle];
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NONE;
 }
 
 static enum ctl_exit own(struct raising *r, struct member *m, uint32_t object)
@@ -187,29 +165,44 @@ static enum ctl_exit own(struct raising *r, struct member *m, uint32_t object)
     return CTL_DONE;
 }
 
+/* Return an object with the number of each name. NULL: with a message. */
+static json_t *objects_by_name(struct raising *r)
+{
+    json_t *objects = json_object();
+    for (uint32_t o = 0; objects != NULL && o < r->n; o++) {
+        const char *name = object_name(r, o);
+        if (json_object_get(objects, name) != NULL) { /* a level: the names of vertices are unique */
+            json_decref(objects);
+            ctl_error("%s: line %u: a switch is called %s already: give another name", r->above->path,
+                      r->above->levels[o - r->tree->n].line, name);
+            return NULL;
+        }
+        if (json_object_set_new(objects, name, json_integer(o)) != 0) {
+            json_decref(objects);
+            objects = NULL;
+        }
+    }
+    if (objects == NULL)
+        ctl_nomem();
+    return objects;
+}
+
 static enum ctl_exit own_all(struct raising *r)
 {
-    enum ctl_exit status = CTL_DONE;
-    for (uint32_t i = 0; i < r->n; i++)
-        r->sorted[i] = i;
-    qsort_r(r->sorted, r->n, sizeof *r->sorted, compare_members, r);
-    for (uint32_t i = 1; i < r->n; i++)
-        if (compare_members(&r->sorted[i - 1], &r->sorted[i], r) == 0) {
-            const uint32_t high = r->sorted[i] > r->sorted[i - 1] ? r->sorted[i] : r->sorted[i - 1];
-            return ctl_error("%s: line %u: a switch is called %s already: give another name", r->above->path,
-                             r->above->levels[high - r->tree->n].line, object_name(r, high));
-        }
+    json_t *objects = objects_by_name(r);
+    enum ctl_exit status = objects != NULL ? CTL_DONE : CTL_FAILED;
     for (uint32_t i = 0; status == CTL_DONE && i < r->above->n_members; i++) {
         struct member *m = &r->above->members[i];
-        const uint32_t object = m->pattern ? NONE : object_find(r, m->word);
-        if (object != NONE)
-            status = own(r, m, object);
+        const json_t *object = m->pattern ? NULL : json_object_get(objects, m->word);
+        if (object != NULL)
+            status = own(r, m, (uint32_t)json_integer_value(object));
         for (uint32_t o = 0; m->pattern && status == CTL_DONE && o < r->n; o++) {
             const char *name = object_name(r, o);
             if (fab_pattern_has(m->word, &name, 1))
                 status = own(r, m, o);
         }
     }
+    json_decref(objects);
     return status;
 }
 
