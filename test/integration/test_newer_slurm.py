@@ -228,7 +228,7 @@ class Blocks(Newer, test_export_slurm.Case):
         self.assertIn("lost: BlockSizes: leaf0x01 has no host: Slurm rejects some requests over several larger blocks", self.complaint)
         self.assertIn(None, self.chosen(text, range(13, 25)).values())
         text = self.kept(cables, out, ["leaf0x01", "leaf1x00"], "--spare", "3", "--block-sizes", "3,12,24,48")
-        self.assertEqual(self.complaint, "")
+        self.assertNotIn("has no host", self.complaint)
         self.assertEqual({nodes: len(got or []) for nodes, got in self.chosen(text, range(13, 25)).items()}, {nodes: nodes for nodes in range(13, 25)})
 
     def test_requests_beyond_the_last_size(self):
