@@ -142,6 +142,44 @@ static enum ctl_exit set_since(struct ctl *ctl, const char *text)
     return CTL_DONE;
 }
 
+/* Read a number of at most `most`. */
+static bool read_bounded(const char *text, unsigned long most, uint32_t *number)
+{
+    char *end;
+    const unsigned long value = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value > most)
+        return false;
+    *number = (uint32_t)value;
+    return true;
+}
+
+static enum ctl_exit set_max_shrink(struct ctl *ctl, const char *text)
+{
+    return read_bounded(text, 100, &ctl->max_shrink)
+               ? CTL_DONE
+               : ctl_usage("no percentage: --max-shrink %s: give a number from 0 to 100 (no bound)", text);
+}
+
+static enum ctl_exit set_spare(struct ctl *ctl, const char *text)
+{
+    return read_bounded(text, 10000, &ctl->spare)
+               ? CTL_DONE
+               : ctl_usage("not a number of blocks: --spare %s: give a number from 0 to 10000", text);
+}
+
+/* Read "24.11" as 2411. */
+static enum ctl_exit set_slurm(struct ctl *ctl, const char *text)
+{
+    unsigned year, month;
+    char end;
+    if (sscanf(text, "%2u.%2u%c", &year, &month, &end) != 2 || text[strspn(text, "0123456789.")] != '\0' ||
+        year < 20 || month < 1 || month > 12)
+        return ctl_usage("no version of Slurm: --slurm %s: give year and month, as 22.05, 24.11, 25.05",
+                         text);
+    ctl->slurm = year * 100 + month;
+    return CTL_DONE;
+}
+
 static enum ctl_exit set_severity(struct ctl *ctl, const char *text)
 {
     ctl->severity = ctl_severity(text);
@@ -187,6 +225,16 @@ static const struct option_of all_options[] = {
      AT(block_sizes)},
     {'I', "interface", "PATTERN", "place hosts by these devices, ports or leaves: mlx5_0,mlx5_2:1,leaf-c*",
      AT(interface)},
+    {'D', "nodes", "LIST", "only these hosts: a list, slurm (the nodes of Slurm), or slurm:FEATURE",
+     AT(nodes)},
+    {'P', "above", "FILE", "add levels from this file, with lines such as: row1 = leaf[1-4]", AT(above)},
+    {'Y', "topologies", "LIST",
+     "slurm-yaml: topologies NAME=KIND:PLANE[+PLANE...], the default one with * in front", AT(topologies)},
+    {'Z', "spare", "N", "slurm-block: add N blocks without hosts, for leaves that come later", 0, set_spare},
+    {'Q', "slurm", "VERSION", "slurm-block: write for this version of Slurm: 24.11 (default: 25.05)", 0,
+     set_slurm},
+    {'M', "max-shrink", "PERCENT", "keep the file if more than PERCENT of its hosts would leave it", 0,
+     set_max_shrink},
     {'T', "strict", NULL, "write nothing if the format cannot describe the fabric completely", AT(strict)},
     {'H', "host", "H", "let this host scan its devices first, and show what changed there", AT(host)},
     {'S', "switch", "S", "sweep only this switch (a name or a GUID), and show what changed there", AT(sw)},
@@ -306,8 +354,8 @@ static const struct command {
      ctl_order, NULL, NULL},
     {"matrix", "", "the cost matrix of a plane", "o", 0, 0, ctl_matrix, NULL, NULL},
     {"export", "FORMAT [HOSTLIST]",
-     "write the fabric for another program, such as Slurm (\"export --help\" lists the formats)", "oiTBIUL",
-     0, 2, ctl_export, NULL, NULL},
+     "write the fabric for another program, such as Slurm (\"export --help\" lists the formats)",
+     "oiDPYBZQIMTUL", 0, 2, ctl_export, NULL, NULL},
     {"slurm", "diff|apply FILE",
      "compare a running Slurm with an exported topology file, or bring Slurm to the file", "onmq", 2, 2,
      ctl_slurm, NULL, NULL},
@@ -474,24 +522,26 @@ static enum ctl_exit no_such_option(const char *word)
 
 /*
  * Read the options of argv[1..]; `shortform` begins with + to stop at the first argument. optind is the end
- * of the options.
+ * of the options. command: an option has the name that it has for this command; NULL: not yet read.
  */
-static enum ctl_exit read_options(struct ctl *ctl, char *seen, int argc, char **argv, const char *shortform)
+static enum ctl_exit read_options(struct ctl *ctl, char *seen, int argc, char **argv, const char *shortform,
+                                  const struct command *command)
 {
     struct option long_options[N_OPTIONS + N_OTHER_WORDS + 1] = {0};
-    size_t n = N_OPTIONS;
+    size_t n = 0;
     enum ctl_exit status = CTL_DONE;
     int letter;
+    /* of two equal names, getopt takes the first */
+    for (size_t i = 0; i < N_OTHER_WORDS; i++)
+        if (other_words[i].name != NULL && (command == NULL || strcmp(other_words[i].of, command->name) == 0))
+            long_options[n++] =
+                (struct option){other_words[i].name, required_argument, NULL, other_words[i].letter};
     for (size_t i = 0; i < N_OPTIONS; i++)
-        long_options[i] = (struct option){
+        long_options[n++] = (struct option){
             .name = all_options[i].name,
             .has_arg = all_options[i].value != NULL ? required_argument : no_argument,
             .val = all_options[i].letter,
         };
-    for (size_t i = 0; i < N_OTHER_WORDS; i++)
-        if (other_words[i].name != NULL)
-            long_options[n++] =
-                (struct option){other_words[i].name, required_argument, NULL, other_words[i].letter};
     opterr = 0;
     optind = 0; /* GNU: begin anew */
     while (status == CTL_DONE && (letter = getopt_long(argc, argv, shortform, long_options, NULL)) != -1) {
@@ -545,10 +595,11 @@ static enum ctl_exit command_run(int argc, char **argv)
 {
     const char *rundir = getenv("FABRICD_RUNDIR");
     struct ctl_ports ports = {.answer = NULL};
-    struct ctl ctl = {.rundir = rundir != NULL && rundir[0] != '\0' ? rundir : CTL_DEFAULT_RUNDIR};
+    struct ctl ctl = {.rundir = rundir != NULL && rundir[0] != '\0' ? rundir : CTL_DEFAULT_RUNDIR,
+                      .max_shrink = 100};
     const struct command *command;
     char seen[N_OPTIONS + 1] = "";
-    enum ctl_exit status = read_options(&ctl, seen, argc, argv, "+:" SHORT_OPTIONS);
+    enum ctl_exit status = read_options(&ctl, seen, argc, argv, "+:" SHORT_OPTIONS, NULL);
     int at = optind;
     if (status != CTL_DONE)
         return status;
@@ -563,7 +614,7 @@ static enum ctl_exit command_run(int argc, char **argv)
     command = find_command(argv[at]);
     if (command == NULL)
         return CTL_USAGE;
-    status = read_options(&ctl, seen, argc - at, argv + at, ":" SHORT_OPTIONS);
+    status = read_options(&ctl, seen, argc - at, argv + at, ":" SHORT_OPTIONS, command);
     if (status != CTL_DONE)
         return status;
     if (ctl.help)

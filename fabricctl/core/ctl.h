@@ -58,6 +58,12 @@ struct ctl {
     bool snapshots_only;     /* lists: do not ask the daemon for facts that no snapshot has */
     const char *block_sizes; /* export slurm-block; NULL: inferred */
     const char *interface;   /* export: patterns (topo/base/pattern.h); NULL: those of the daemon */
+    const char *nodes;       /* export: only these hosts: a list, "slurm", "slurm:FEATURE"; NULL: all */
+    const char *above;       /* export: a file with levels above the tree; NULL: none */
+    const char *topologies;  /* export slurm-yaml: NAME=KIND:PLANE...; NULL: a tree for each plane */
+    unsigned slurm;          /* export slurm-block: for this version, as 2411; 0: the newest */
+    uint32_t spare;          /* export: blocks without hosts for leaves that come later */
+    uint32_t max_shrink;     /* export: percentage of the hosts that may leave the file; 100: any */
     bool free;               /* endpoints --free */
     bool follow;
     bool once;           /* top */

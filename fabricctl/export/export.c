@@ -215,6 +215,8 @@ static enum ctl_exit export_planes_json(struct ctl_export *x)
 
 /* ---- a plane, or all of them, in the format of another program ---- */
 
+#define AT_LEAVES_WORDS "formats that have hosts at leaves"
+
 /* Properties of a format, bits. */
 enum {
     /* unless --plane chooses one; without the bit: only of --plane, or of the default plane */
@@ -242,7 +244,7 @@ static const struct export_format {
     {"slurm-tree", "Slurm: topology.conf for topology/tree", OF_ALL_PLANES | AT_LEAVES | WITH_MAPPING, NULL,
      ctl_write_slurm_tree, meaning_slurm, CTL_SLURM_WORDS,
      "# Slurm topology.conf (TopologyPlugin=topology/tree), by fabricctl export slurm-tree\n"},
-    {"slurm-block", "Slurm: topology.conf for topology/block", OF_ALL_PLANES | AT_LEAVES | WITH_MAPPING, NULL,
+    {"slurm-block", "Slurm: topology.conf for topology/block", OF_ALL_PLANES | AT_LEAVES, NULL,
      ctl_write_slurm_block, meaning_slurm_block, CTL_SLURM_WORDS,
      "# Slurm topology.conf (TopologyPlugin=topology/block), by fabricctl export slurm-block\n"},
     {"slurm-yaml", "Slurm: topology.yaml, several topologies in one file", OF_ALL_PLANES | AT_LEAVES,
@@ -342,7 +344,7 @@ static enum ctl_exit write_format(const struct export_format *format, struct ctl
         return format->write(x);
     status = ctl_tree_build(x, &tree) ?: format->tree(x, &tree);
     if (status == CTL_DONE && (format->is & WITH_MAPPING) != 0)
-        ctl_tree_mapping(x->out, &tree);
+        ctl_tree_mapping(x->out, &tree, NULL);
     ctl_tree_free(&tree);
     return status;
 }
@@ -357,7 +359,7 @@ static enum ctl_exit export_view(const struct export_format *format, struct ctl_
     x->out = open_memstream(&text, &size);
     if (x->out == NULL)
         return ctl_nomem();
-    status = write_format(format, x);
+    status = write_format(format, x) ?: ctl_above_check(x);
     failed = ferror(x->out) != 0;
     if (fclose(x->out) != 0 || (failed && status == CTL_DONE))
         status = ctl_nomem();
@@ -365,6 +367,8 @@ static enum ctl_exit export_view(const struct export_format *format, struct ctl_
         status = ctl_error(
             "not written: %s cannot describe the fabric completely: without --strict it leaves that out",
             format->name);
+    if (status == CTL_DONE)
+        status = ctl_hosts_check(x);
     if (status == CTL_DONE && x->ctl->if_changed && says_the_same(format, x->ctl->output, text, size))
         status = CTL_SAME;
     if (status == CTL_DONE)
@@ -406,6 +410,39 @@ static enum ctl_exit export_hold(const struct ctl *ctl)
     return status;
 }
 
+/* Check that the format has the given options. */
+static enum ctl_exit check_options(const struct ctl *ctl, const struct export_format *format)
+{
+    const bool leaves = (format->is & AT_LEAVES) != 0, yaml = ctl->topologies != NULL;
+    const bool blocks =
+        strcmp(format->name, "slurm-block") == 0 || (yaml && strcmp(format->name, "slurm-yaml") == 0);
+    const struct {
+        const char *option, *formats;
+        bool given, good;
+    } options[] = {
+        {"--block-sizes", "slurm-block, and slurm-yaml with --topologies", ctl->block_sizes != NULL, blocks},
+        {"--spare", "slurm-block, and slurm-yaml with --topologies", ctl->spare > 0, blocks},
+        {"--slurm", "slurm-block", ctl->slurm > 0, strcmp(format->name, "slurm-block") == 0},
+        {"--topologies", "slurm-yaml", yaml, strcmp(format->name, "slurm-yaml") == 0},
+        {"--interface", AT_LEAVES_WORDS, ctl->interface != NULL, leaves},
+        {"--nodes", AT_LEAVES_WORDS, ctl->nodes != NULL, leaves},
+        {"--above", AT_LEAVES_WORDS, ctl->above != NULL, leaves},
+        {"--max-shrink", AT_LEAVES_WORDS, ctl->max_shrink < 100, leaves},
+    };
+    if (ctl->n_args > 1 && (format->is & OF_HOSTS) == 0)
+        return ctl_usage("too many arguments: %s: %s takes no list of hosts", ctl->args[1], format->name);
+    for (size_t i = 0; i < CTL_COUNT(options); i++)
+        if (options[i].given && !options[i].good)
+            return ctl_usage("not an option of %s: %s is for %s", format->name, options[i].option,
+                             options[i].formats);
+    if (ctl->interface != NULL && !fab_pattern_ok(ctl->interface))
+        return ctl_usage("no pattern: --interface %s: give names with commas between them, as mlx5_0,leaf-c*",
+                         ctl->interface);
+    if (ctl->if_changed && (ctl->output == NULL || strcmp(ctl->output, "-") == 0))
+        return ctl_usage("nothing to compare with: --if-changed needs -o FILE");
+    return CTL_DONE;
+}
+
 enum ctl_exit ctl_export(const struct ctl *ctl)
 {
     if (ctl->hold != NULL || ctl->release)
@@ -413,33 +450,26 @@ enum ctl_exit ctl_export(const struct ctl *ctl)
     if (ctl->n_args == 0)
         return ctl_usage("too few arguments: export: usage: fabricctl export FORMAT [HOSTLIST]");
     const struct export_format *format = format_by_name(ctl->args[0]);
-    struct ctl_view view;
+    struct ctl_view view = {.n = 0};
     struct ctl_export_names names = {.path = NULL};
     struct ctl_export x = {.ctl = ctl, .view = &view, .names = &names};
-    enum ctl_exit status;
-    if (format == NULL)
-        return CTL_USAGE;
-    if (ctl->n_args > 1 && (format->is & OF_HOSTS) == 0)
-        return ctl_usage("too many arguments: %s: %s takes no list of hosts", ctl->args[1], format->name);
-    if (ctl->block_sizes != NULL && strcmp(format->name, "slurm-block") != 0)
-        return ctl_usage("not an option of %s: --block-sizes is for slurm-block", format->name);
-    if (ctl->interface != NULL && (format->is & AT_LEAVES) == 0)
-        return ctl_usage("not an option of %s: --interface is for formats that have hosts at leaves",
-                         format->name);
-    if (ctl->interface != NULL && !fab_pattern_ok(ctl->interface))
-        return ctl_usage("no pattern: --interface %s: give names with commas between them, as mlx5_0,leaf-c*",
-                         ctl->interface);
-    if (ctl->if_changed && (ctl->output == NULL || strcmp(ctl->output, "-") == 0))
-        return ctl_usage("nothing to compare with: --if-changed needs -o FILE");
+    enum ctl_exit status = format != NULL ? check_options(ctl, format) : CTL_USAGE;
+    if (status != CTL_DONE)
+        return status;
     status = (format->is & OF_ALL_PLANES) != 0 ? ctl_view_all(ctl, &view) : ctl_view_one(ctl, &view);
     if (status != CTL_DONE)
         return status;
     x.reserved = format->reserved;
     qsort(view.planes, view.n, sizeof(struct pmixfab *), compare_indices);
-    status = (format->is & AT_LEAVES) != 0 ? ctl_bases_choose(&x) : CTL_DONE;
+    if ((format->is & AT_LEAVES) != 0)
+        status = ctl_bases_choose(&x) ?: ctl_only_read(&x);
+    if (status == CTL_DONE && ctl->above != NULL)
+        status = ctl_above_read(ctl->above, &x.above);
     if (status == CTL_DONE)
         status = export_view(format, &x);
     free(x.chosen);
+    fab_hostlist_free(&x.only);
+    ctl_above_free(x.above);
     ctl_names_free(&names);
     ctl_view_close(&view);
     return status;

@@ -7,6 +7,7 @@
 #define FABRICCTL_EXPORT_EXPORT_H
 
 #include "fabricctl/core/ctl.h"
+#include "topo/base/hostlist.h"
 
 enum ctl_exit ctl_matrix(const struct ctl *ctl);
 enum ctl_exit ctl_export(const struct ctl *ctl);
@@ -26,6 +27,8 @@ struct ctl_export {
     /* hosts with devices that --interface, else [fabric] compute, chooses, sorted by name */
     const char **chosen;
     size_t n_chosen;
+    struct fab_hostlist only; /* with --nodes: the hosts that it chooses, sorted by name */
+    struct ctl_above *above;  /* with --above: its levels; NULL: none */
 };
 
 /*
@@ -67,6 +70,7 @@ struct ctl_vertex {
     uint32_t height;          /* 0: a leaf */
     bool unit;                /* the leaf stands for the leaves of a unit */
     bool kept;                /* the name is the one in the previous file */
+    bool by_hand;             /* a level of --above */
     const char *const *hosts; /* of a leaf, in natural order */
     uint32_t n_hosts;
 };
@@ -95,10 +99,17 @@ struct ctl_tree {
 /* Fill in x->chosen. */
 enum ctl_exit ctl_bases_choose(struct ctl_export *x);
 
+/* Fill in x->only. Hosts of a list that no plane has are reported, which is no failure. */
+enum ctl_exit ctl_only_read(struct ctl_export *x);
+/* Return whether the host may be in the file. */
+bool ctl_only_has(const struct ctl_export *x, const char *host);
+
 /* Build the tree of all planes of the export; report everything that a tree cannot describe. */
 enum ctl_exit ctl_tree_build(struct ctl_export *x, struct ctl_tree *tree);
-/* As above, for one of the planes; a tree without vertices is no failure. */
-enum ctl_exit ctl_tree_build_plane(struct ctl_export *x, size_t plane, struct ctl_tree *tree);
+/* As above, for some of the planes; a tree without vertices is no failure. */
+enum ctl_exit ctl_tree_build_some(struct ctl_export *x, const struct ctl_view *planes, struct ctl_tree *tree);
+/* Fill in the children from the parents. Return false without memory. */
+bool ctl_tree_children(struct ctl_tree *tree);
 void ctl_tree_free(struct ctl_tree *tree);
 
 /*
@@ -106,9 +117,11 @@ void ctl_tree_free(struct ctl_tree *tree);
  * left out. Report hosts that are left out, or have devices at several switches.
  */
 enum ctl_exit ctl_hosts_at_switches(struct ctl_export *x, size_t plane, uint32_t *at);
-
-/* Write comment lines: each name with the switch's GUID and its name in the fabric. */
-void ctl_tree_mapping(FILE *out, const struct ctl_tree *tree);
+/*
+ * Write comment lines: each name with the switch's GUID and its name in the fabric. names: for each vertex,
+ * the name in the file; NULL: its own.
+ */
+void ctl_tree_mapping(FILE *out, const struct ctl_tree *tree, const char *const *names);
 
 /*
  * Return a leaf's hosts, or the names of an inner vertex's children, folded. Free with free(); NULL without
@@ -117,6 +130,19 @@ void ctl_tree_mapping(FILE *out, const struct ctl_tree *tree);
 char *ctl_tree_below(const struct ctl_tree *tree, uint32_t v);
 /* Return the vertex of a leaf at a height: the highest one above it that is not higher. */
 uint32_t ctl_tree_at(const struct ctl_tree *tree, uint32_t leaf, uint32_t height);
+
+/* ---- levels above a tree, by hand ---- */
+
+/*
+ * Read the levels of --above: lines NAME = MEMBER..., where members are leaves, other vertices, or other
+ * lines. Free with ctl_above_free().
+ */
+enum ctl_exit ctl_above_read(const char *path, struct ctl_above **above);
+void ctl_above_free(struct ctl_above *above);
+/* Add the levels that have members in this tree. */
+enum ctl_exit ctl_above_apply(const struct ctl_export *x, struct ctl_tree *tree);
+/* When all trees are built, report a failure if a member is in none. */
+enum ctl_exit ctl_above_check(const struct ctl_export *x);
 
 /* A plane's switches by their leaves of the tree. */
 struct ctl_leaves {
@@ -177,6 +203,61 @@ enum ctl_exit ctl_geometry_put(struct ctl_geometry *g, const char *before, const
 enum ctl_exit ctl_slurm_torus3d(struct ctl_export *x, size_t plane);
 enum ctl_exit ctl_slurm_ring(struct ctl_export *x, size_t plane);
 
+/* ---- blocks of Slurm's topology/block ---- */
+
+/* Slurm's levels are the first sixteen powers of two. */
+#define CTL_BLOCK_LEVELS 16
+/* From this version on, Slurm takes a block without hosts. */
+#define CTL_SLURM_EMPTY_BLOCKS 2505
+
+/* A place in the order of the blocks. A block keeps its place (block_places.c). */
+struct ctl_place {
+    char name[CTL_VERTEX_NAME]; /* of the block */
+    char pod[CTL_VERTEX_NAME];  /* vertex above its leaf, or above its last leaf; "": none */
+    json_t *switches;           /* GUIDs of its leaf, or of its last leaf */
+    uint32_t leaf;              /* vertex; UINT32_MAX: the block has no host */
+    bool spare;                 /* made by --spare: keeps its name */
+};
+
+struct ctl_blocks {
+    const char *topology; /* its name */
+    struct ctl_place *places;
+    uint32_t n_places, places_room;
+    bool no_empty;    /* places without hosts are no blocks */
+    uint32_t *leaves; /* of each block: its vertex; UINT32_MAX: it has no host */
+    uint32_t n;
+    uint32_t n_hosts;
+    uint32_t base; /* hosts to plan for each block */
+    /* Larger blocks: the number of leaves of each, counted from the first leaf on. Powers of two, smaller
+     * ones first; together[0] is 1. */
+    uint32_t together[CTL_BLOCK_LEVELS];
+    uint32_t height[CTL_BLOCK_LEVELS]; /* height of the vertices that hold one block; 0: none does */
+    unsigned n_levels;
+};
+
+/* Make the blocks of a topology; report everything that they cannot describe. Free them in any case. */
+enum ctl_exit ctl_blocks_make(struct ctl_export *x, const struct ctl_tree *tree, const char *topology,
+                              struct ctl_blocks *blocks);
+void ctl_blocks_free(struct ctl_blocks *blocks);
+/* Write comment lines as ctl_tree_mapping(), with the names of the blocks. */
+enum ctl_exit ctl_blocks_mapping(FILE *out, const struct ctl_tree *tree, const struct ctl_blocks *blocks);
+
+/* Load the places of a topology from FILE.names. Until they are filled, they have no leaves. */
+enum ctl_exit ctl_places_load(const struct ctl_export_names *names, struct ctl_blocks *blocks);
+/*
+ * Add to gone[v] the places without a leaf whose last leaf was directly below this vertex, less those that
+ * new leaves will get; *n_gone: all of them. Return false without memory.
+ */
+bool ctl_places_gone(const struct ctl_blocks *blocks, const struct ctl_tree *tree, uint32_t *gone,
+                     uint32_t *n_gone);
+/*
+ * Give each of blocks->leaves a place, and record all places. A leaf keeps its place. A new leaf gets an
+ * empty place of its pod, else a placeholder of --spare, else a place at the end.
+ */
+enum ctl_exit ctl_places_fill(const struct ctl_export *x, const struct ctl_tree *tree,
+                              struct ctl_blocks *blocks);
+void ctl_places_free(struct ctl_blocks *blocks);
+
 /* ---- names that other programs' grammars accept ---- */
 
 #define CTL_NAME_MOST 45 /* bytes: 63 with a GUID after it, the maximum of a Kubernetes label */
@@ -212,16 +293,30 @@ enum ctl_exit ctl_names_apart(struct ctl_tree *tree);
  * format that names switches loads it, uses `was`, and adds to `is`.
  */
 struct ctl_export_names {
-    char *path;  /* NULL: the target is not a file, and has no names beside it */
-    json_t *was; /* NULL: the file does not exist yet */
-    json_t *is;  /* NULL: not loaded */
+    char *path;    /* NULL: the target is not a file, and has no names beside it */
+    json_t *was;   /* NULL: the file does not exist yet */
+    json_t *is;    /* NULL: not loaded */
+    json_t *hosts; /* the hosts of the new file as keys */
 };
+
+/* Add the hosts of a tree to names->hosts. Return false without memory. */
+bool ctl_hosts_note(const struct ctl_export_names *names, const struct ctl_tree *tree);
+/*
+ * Record the hosts of the new file. Report a failure if the file exists and more hosts would leave it than
+ * --max-shrink permits.
+ */
+enum ctl_exit ctl_hosts_check(const struct ctl_export *x);
 
 /* Load the names of the target `output` (NULL and "-": standard output), once. */
 enum ctl_exit ctl_names_load(struct ctl_export_names *names, const char *output);
 /* Save the names; write nothing if nothing was loaded, or if the file has the same contents. */
 enum ctl_exit ctl_names_save(const struct ctl_export_names *names);
 void ctl_names_free(struct ctl_export_names *names);
+
+/* Write a GUID as the file has it. */
+const char *ctl_names_guid(char out[static CTL_VERTEX_NAME], uint64_t guid);
+/* Return a text of the file if it can be a name of a vertex, else "". */
+const char *ctl_names_text(const json_t *value);
 
 /* Restore the previous names of a plane's vertices, from `first` on, which have names by the rules. */
 enum ctl_exit ctl_names_keep(const struct ctl_export_names *names, struct ctl_tree *tree, uint32_t first,

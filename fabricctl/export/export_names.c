@@ -100,12 +100,14 @@ enum ctl_exit ctl_names_apart(struct ctl_tree *tree)
     return status;
 }
 
-void ctl_tree_mapping(FILE *out, const struct ctl_tree *tree)
+void ctl_tree_mapping(FILE *out, const struct ctl_tree *tree, const char *const *names)
 {
     fputs("# Switches with hosts: name above, GUID, name in the fabric\n", out);
-    for (uint32_t i = 0; i < tree->n_edges; i++)
-        fprintf(out, "# %s 0x%016" PRIx64 " %s\n", tree->vertices[tree->edges[i].vertex].name,
-                tree->edges[i].guid, tree->edges[i].name);
+    for (uint32_t i = 0; i < tree->n_edges; i++) {
+        const uint32_t v = tree->edges[i].vertex;
+        const char *name = names != NULL && names[v] != NULL ? names[v] : tree->vertices[v].name;
+        fprintf(out, "# %s 0x%016" PRIx64 " %s\n", name, tree->edges[i].guid, tree->edges[i].name);
+    }
 }
 
 /* ---- the file of names beside an export ---- */
@@ -133,7 +135,8 @@ enum ctl_exit ctl_names_load(struct ctl_export_names *names, const char *output)
     if (names->is != NULL)
         return CTL_DONE;
     names->is = json_object();
-    if (names->is == NULL || !names_path(output, &names->path))
+    names->hosts = json_object();
+    if (names->is == NULL || names->hosts == NULL || !names_path(output, &names->path))
         return ctl_nomem();
     text = names->path != NULL ? ctl_target_read(names->path, &size) : NULL;
     if (names->path == NULL || (text == NULL && access(names->path, F_OK) != 0))
@@ -168,6 +171,7 @@ void ctl_names_free(struct ctl_export_names *names)
     free(names->path);
     json_decref(names->was);
     json_decref(names->is);
+    json_decref(names->hosts);
 }
 
 /*
@@ -176,6 +180,8 @@ void ctl_names_free(struct ctl_export_names *names)
  * A leaf has the name of its switch. An inner vertex has the name that most switches below it had.
  *
  * {"0xGUID": {"name": own name, "leaf": name, "above": [name, ...]}, ...}
+ *
+ * Other keys are "hosts" (chosen_hosts.c), "members" (export_above.c) and "blocks" (block_places.c).
  */
 
 /*
@@ -192,13 +198,13 @@ static bool kept_better(const struct kept_name *a, const struct kept_name *b)
     return a->both > b->both || (a->both == b->both && a->either < b->either);
 }
 
-static const char *kept_guid(char out[static CTL_VERTEX_NAME], uint64_t guid)
+const char *ctl_names_guid(char out[static CTL_VERTEX_NAME], uint64_t guid)
 {
     snprintf(out, CTL_VERTEX_NAME, "0x%016" PRIx64, guid);
     return out;
 }
 
-static const char *kept_text(const json_t *value)
+const char *ctl_names_text(const json_t *value)
 {
     const char *text = json_string_value(value);
     return text != NULL && ctl_plain_name(text, CTL_VERTEX_NAME - 1) &&
@@ -249,7 +255,7 @@ static bool kept_above(json_t *counts, const json_t *was, const struct ctl_tree 
         for (uint32_t v = tree->vertices[leaf].parent; v != UINT32_MAX; v = tree->vertices[v].parent) {
             char key[16];
             snprintf(key, sizeof key, "%u", v);
-            good &= kept_count(counts, kept_text(name), key);
+            good &= kept_count(counts, ctl_names_text(name), key);
         }
     }
     return good;
@@ -263,9 +269,11 @@ static bool kept_sizes(json_t *counts, json_t *was)
     size_t i;
     json_object_foreach(was, guid, sw)
     {
+        if (strncmp(guid, "0x", 2) != 0)
+            continue;
         json_array_foreach(json_object_get(sw, "above"), i, name)
         {
-            good &= kept_count(counts, kept_text(name), "");
+            good &= kept_count(counts, ctl_names_text(name), "");
         }
     }
     return good;
@@ -316,8 +324,8 @@ enum ctl_exit ctl_names_keep(const struct ctl_export_names *names, struct ctl_tr
     char buf[CTL_VERTEX_NAME];
     for (uint32_t i = 0; good && i < tree->n_edges; i++) {
         const uint32_t leaf = tree->edges[i].vertex;
-        const json_t *was = json_object_get(names->was, kept_guid(buf, tree->edges[i].guid));
-        const char *name = kept_text(json_object_get(was, "leaf"));
+        const json_t *was = json_object_get(names->was, ctl_names_guid(buf, tree->edges[i].guid));
+        const char *name = ctl_names_text(json_object_get(was, "leaf"));
         if (leaf < first)
             continue;
         if (!tree->vertices[leaf].kept && kept_by_rule(name, tree->vertices[leaf].name))
@@ -339,14 +347,15 @@ enum ctl_exit ctl_names_keep(const struct ctl_export_names *names, struct ctl_tr
 
 enum ctl_exit ctl_names_note(const struct ctl_export_names *names, const struct ctl_tree *tree)
 {
-    bool good = true;
+    bool good = ctl_hosts_note(names, tree);
     for (uint32_t i = 0; i < tree->n_edges; i++) {
         const struct ctl_edge *edge = &tree->edges[i];
         json_t *above = json_array();
         char guid[CTL_VERTEX_NAME];
         for (uint32_t v = tree->vertices[edge->vertex].parent; v != UINT32_MAX; v = tree->vertices[v].parent)
-            good &= json_array_append_new(above, json_string(tree->vertices[v].name)) == 0;
-        good &= json_object_set_new(names->is, kept_guid(guid, edge->guid),
+            if (!tree->vertices[v].by_hand)
+                good &= json_array_append_new(above, json_string(tree->vertices[v].name)) == 0;
+        good &= json_object_set_new(names->is, ctl_names_guid(guid, edge->guid),
                                     json_pack("{s:s, s:s, s:o}", "name", edge->name, "leaf",
                                               tree->vertices[edge->vertex].name, "above", above)) == 0;
     }

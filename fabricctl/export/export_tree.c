@@ -15,8 +15,7 @@
 
 /* ---- the contents below a vertex of a tree, and the vertex above a leaf ---- */
 
-/* Fill in the children. Return false without memory. */
-static bool tree_children(struct ctl_tree *tree)
+bool ctl_tree_children(struct ctl_tree *tree)
 {
     uint32_t *fill = calloc(tree->n + (size_t)1, sizeof *fill);
     tree->begin = calloc(tree->n + (size_t)2, sizeof *tree->begin);
@@ -351,7 +350,8 @@ static enum ctl_exit planting_hosts(struct planting *p, const char **placed, uin
         const char *name;
         uint32_t first, n;
         p->host_base[h] = NONE;
-        if (pmixfab_host(p->fab, h, &name, &first, &n) != 0 || how[h] == AT_ELSEWHERE)
+        if (pmixfab_host(p->fab, h, &name, &first, &n) != 0 || how[h] == AT_ELSEWHERE ||
+            !ctl_only_has(p->x, name))
             continue;
         if (!ctl_plain_name(name, SIZE_MAX) || ctl_guid_name(name))
             why = LOST_STRANGE;
@@ -606,10 +606,8 @@ static enum ctl_exit plant_planes(struct ctl_export *x, struct ctl_tree *tree)
             status = plant_plane(&p, placed, n_placed);
     }
     if (status == CTL_DONE)
-        status = ctl_names_apart(tree);
-    if (status == CTL_DONE)
-        status = ctl_names_note(x->names, tree);
-    if (status == CTL_DONE && !tree_children(tree))
+        status = ctl_names_apart(tree) ?: ctl_above_apply(x, tree) ?: ctl_names_note(x->names, tree);
+    if (status == CTL_DONE && !ctl_tree_children(tree))
         status = ctl_nomem();
     free(placed);
     return status;
@@ -618,22 +616,23 @@ static enum ctl_exit plant_planes(struct ctl_export *x, struct ctl_tree *tree)
 enum ctl_exit ctl_tree_build(struct ctl_export *x, struct ctl_tree *tree)
 {
     enum ctl_exit status = plant_planes(x, tree);
-    if (status == CTL_DONE && tree->n == 0)
-        status = ctl_error(
-            "nothing to write: no host with a name is connected to a switch: see fabricctl devices");
-    return status;
+    if (status != CTL_DONE || tree->n > 0)
+        return status;
+    return x->ctl->nodes != NULL
+               ? ctl_error("nothing to write: --nodes %.100s: no such host is connected to a switch: see "
+                           "fabricctl devices",
+                           x->ctl->nodes)
+               : ctl_error(
+                     "nothing to write: no host with a name is connected to a switch: see fabricctl devices");
 }
 
-enum ctl_exit ctl_tree_build_plane(struct ctl_export *x, size_t plane, struct ctl_tree *tree)
+enum ctl_exit ctl_tree_build_some(struct ctl_export *x, const struct ctl_view *planes, struct ctl_tree *tree)
 {
-    const struct ctl_view one = {x->view->planes + plane, 1};
-    struct ctl_export part = {.ctl = x->ctl,
-                              .view = &one,
-                              .names = x->names,
-                              .reserved = x->reserved,
-                              .chosen = x->chosen,
-                              .n_chosen = x->n_chosen};
-    enum ctl_exit status = plant_planes(&part, tree);
+    struct ctl_export part = *x;
+    enum ctl_exit status;
+    part.view = planes;
+    part.n_lost = 0;
+    status = plant_planes(&part, tree);
     x->n_lost += part.n_lost;
     return status;
 }

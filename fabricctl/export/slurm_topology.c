@@ -1,12 +1,10 @@
-/*
- * slurm_topology.c - Slurm's topologies: topology.conf of topology/tree and topology/block, and
- * topology.yaml.
- */
+/* slurm_topology.c - Slurm's files: topology.conf of topology/tree and topology/block, and topology.yaml. */
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fabricctl/export/export.h"
-#include "topo/base/order.h"
+#include "topo/base/array.h"
 
 /* ---- topology.conf of Slurm's topology/tree ---- */
 
@@ -23,20 +21,253 @@ enum ctl_exit ctl_write_slurm_tree(struct ctl_export *x, const struct ctl_tree *
     return CTL_DONE;
 }
 
+/* ---- topology.conf of Slurm's topology/block ---- */
+
+/* Write a comment for readers of older versions: a block with fewer hosts than the first size. */
+static void put_smallest(struct ctl_export *x, const struct ctl_tree *tree, const struct ctl_blocks *blocks)
+{
+    const struct ctl_place *smallest = NULL;
+    for (uint32_t i = 0; i < blocks->n_places; i++) {
+        const struct ctl_place *place = &blocks->places[i];
+        if (place->leaf != UINT32_MAX && (smallest == NULL || tree->vertices[place->leaf].n_hosts <
+                                                                  tree->vertices[smallest->leaf].n_hosts))
+            smallest = place;
+    }
+    if (smallest != NULL && tree->vertices[smallest->leaf].n_hosts < blocks->base)
+        fprintf(x->out,
+                "# %s has fewer hosts than the first of BlockSizes: Slurm before 25.05 does not start with "
+                "that\n",
+                smallest->name);
+}
+
+static enum ctl_exit put_blocks(struct ctl_export *x, const struct ctl_tree *tree,
+                                const struct ctl_blocks *blocks)
+{
+    put_smallest(x, tree, blocks);
+    for (uint32_t i = 0; i < blocks->n_places; i++) {
+        const struct ctl_place *place = &blocks->places[i];
+        char *list = place->leaf != UINT32_MAX ? ctl_tree_below(tree, place->leaf) : NULL;
+        if (list == NULL && place->leaf != UINT32_MAX)
+            return ctl_nomem();
+        fprintf(x->out, "%sBlockName=%s%s%s\n", list == NULL && blocks->no_empty ? "# " : "", place->name,
+                list != NULL ? " Nodes=" : "", list != NULL ? list : "");
+        free(list);
+    }
+    for (unsigned level = 0; level < blocks->n_levels; level++)
+        fprintf(x->out, "%s%u%s", level == 0 ? "BlockSizes=" : ",", blocks->base * blocks->together[level],
+                level + 1 == blocks->n_levels ? "\n" : "");
+    return ctl_blocks_mapping(x->out, tree, blocks);
+}
+
+enum ctl_exit ctl_write_slurm_block(struct ctl_export *x, const struct ctl_tree *tree)
+{
+    struct ctl_blocks blocks;
+    enum ctl_exit status = ctl_blocks_make(x, tree, "default", &blocks) ?: put_blocks(x, tree, &blocks);
+    ctl_blocks_free(&blocks);
+    return status;
+}
+
 /*
  * ---- topology.yaml of Slurm 25.05
  *
- * The file has a topology/tree for each plane. All texts are in quotes, because a name may consist of digits.
+ * The file has a tree for each plane, or the topologies of --topologies. All texts are in quotes, because a
+ * name may consist of digits.
  */
 
-static enum ctl_exit yaml_write(FILE *out, const struct pmixfab *fab, struct ctl_tree *tree, bool is_default)
+enum kind { KIND_TREE, KIND_BLOCK, KIND_FLAT, KIND_RING, KIND_TORUS3D, N_KINDS };
+static const char *const kind_names[N_KINDS] = {"tree", "block", "flat", "ring", "torus3d"};
+
+/* A topology of the file. */
+struct topology {
+    char name[CTL_VERTEX_NAME];
+    enum kind kind;
+    bool is_default;
+    struct ctl_view planes; /* the planes belong to the export */
+    struct ctl_tree tree;   /* of a topology with hosts at leaves, unless another has the same planes */
+    uint32_t same;          /* the topology that has its tree */
+};
+
+struct topologies {
+    struct topology *all;
+    uint32_t n, room;
+};
+
+/* ---- --topologies ---- */
+
+#define LIST_HELP "give NAME=KIND:PLANE[+PLANE...], as compute=tree:ib0 storage=flat"
+
+static enum ctl_exit topology_add(struct topologies *t, const char *name, size_t len, enum kind kind)
 {
-    char buf[CTL_VERTEX_NAME];
+    struct topology *new;
+    if (!FAB_ARRAY_ROOM(&t->all, &t->room, t->n + UINT64_C(1)))
+        return ctl_nomem();
+    new = &t->all[t->n];
+    *new = (struct topology){.kind = kind, .same = t->n};
+    snprintf(new->name, sizeof new->name, "%.*s", (int)len, name);
+    t->n++;
+    return CTL_DONE;
+}
+
+static enum kind kind_by_name(const char *name, size_t len)
+{
+    for (unsigned kind = 0; kind < N_KINDS; kind++)
+        if (strlen(kind_names[kind]) == len && strncmp(kind_names[kind], name, len) == 0)
+            return (enum kind)kind;
+    return N_KINDS;
+}
+
+/* Add the planes that a pattern matches, each once, in the order of their index. */
+static enum ctl_exit add_planes(struct ctl_export *x, struct topology *t, const char *pattern)
+{
+    bool *chosen = calloc(x->view->n + 1, sizeof *chosen), any = false;
     struct pmixfab_plane plane;
-    if (pmixfab_plane(fab, &plane) != 0)
-        return ctl_export_contradicts();
-    fprintf(out, "- topology: \"%s\"\n  cluster_default: %s\n  tree:\n    switches:\n",
-            ctl_plane_name(&plane, buf), is_default ? "true" : "false");
+    size_t n = 0;
+    if (chosen == NULL)
+        return ctl_nomem();
+    for (size_t i = 0; i < x->view->n; i++) {
+        for (size_t c = 0; c < t->planes.n; c++)
+            chosen[i] |= t->planes.planes[c] == x->view->planes[i];
+        if (pmixfab_plane(x->view->planes[i], &plane) == 0 && fnmatch(pattern, plane.name, 0) == 0)
+            chosen[i] = any = true;
+    }
+    for (size_t i = 0; i < x->view->n; i++)
+        if (chosen[i])
+            t->planes.planes[n++] = x->view->planes[i];
+    t->planes.n = n;
+    free(chosen);
+    return any ? CTL_DONE
+               : ctl_error("not written: --topologies: %s: no plane %s: see fabricctl planes", t->name,
+                           pattern);
+}
+
+/* Read "*NAME=KIND:PLANE+PLANE". */
+static enum ctl_exit read_topology(struct ctl_export *x, struct topologies *t, char *word)
+{
+    const bool marked = word[0] == '*';
+    char *const name = word + marked, *const equals = strchr(name, '=');
+    char *const kind_name = equals != NULL ? equals + 1 : name, *const planes = strchr(kind_name, ':');
+    const size_t len = (size_t)(kind_name - 1 - name);
+    char *rest = NULL;
+    enum ctl_exit status;
+    struct topology *new;
+    enum kind kind;
+    if (equals == NULL)
+        return ctl_usage("no topology: --topologies: %s: " LIST_HELP, word);
+    kind = kind_by_name(kind_name, planes != NULL ? (size_t)(planes - kind_name) : strlen(kind_name));
+    if (kind == N_KINDS)
+        return ctl_usage("no such kind: --topologies: %s: there are tree, block, flat, ring and torus3d",
+                         word);
+    if ((planes == NULL || planes[1 + strspn(planes + 1, "+")] == '\0') && kind != KIND_FLAT)
+        return ctl_usage("no plane: --topologies: %s: " LIST_HELP, word);
+    status = topology_add(t, name, len, kind);
+    if (status != CTL_DONE)
+        return status;
+    new = &t->all[t->n - 1];
+    new->is_default = marked;
+    if (len > CTL_NAME_MOST || !ctl_plain_name(new->name, CTL_NAME_MOST))
+        return ctl_usage("no name for a topology: --topologies: %s: give letters, digits, '.', '_' and '-'",
+                         word);
+    for (uint32_t i = 0; i + 1 < t->n; i++)
+        if (strcmp(t->all[i].name, new->name) == 0 || (marked && t->all[i].is_default))
+            return ctl_usage("%s: --topologies: %s: give each topology a name, and one of them the *",
+                             strcmp(t->all[i].name, new->name) == 0 ? "a name twice" : "two default ones",
+                             word);
+    new->planes.planes = calloc(x->view->n + 1, sizeof(struct pmixfab *));
+    if (new->planes.planes == NULL)
+        return ctl_nomem();
+    for (char *plane = planes != NULL ? strtok_r(planes + 1, "+", &rest) : NULL;
+         status == CTL_DONE && plane != NULL; plane = strtok_r(NULL, "+", &rest))
+        status = add_planes(x, new, plane);
+    return status;
+}
+
+/* Return the topology that has the tree of the same planes; its own number: none before it. */
+static uint32_t with_same_planes(const struct topologies *t, uint32_t number)
+{
+    const struct ctl_view *planes = &t->all[number].planes;
+    for (uint32_t i = 0; i < number; i++)
+        if (t->all[i].tree.n > 0 && t->all[i].planes.n == planes->n &&
+            memcmp(t->all[i].planes.planes, planes->planes, planes->n * sizeof *planes->planes) == 0)
+            return i;
+    return number;
+}
+
+static enum ctl_exit read_topologies(struct ctl_export *x, struct topologies *t)
+{
+    char *copy = strdup(x->ctl->topologies), *rest = NULL;
+    enum ctl_exit status = copy != NULL ? CTL_DONE : ctl_nomem();
+    bool marked = false;
+    for (char *word = copy != NULL ? strtok_r(copy, ", \t", &rest) : NULL; status == CTL_DONE && word != NULL;
+         word = strtok_r(NULL, ", \t", &rest))
+        status = read_topology(x, t, word);
+    free(copy);
+    if (status == CTL_DONE && t->n == 0)
+        status = ctl_usage("no topology: --topologies: " LIST_HELP);
+    for (uint32_t i = 0; status == CTL_DONE && i < t->n; i++) {
+        struct topology *one = &t->all[i];
+        marked |= one->is_default;
+        if (one->kind != KIND_TREE && one->kind != KIND_BLOCK)
+            continue;
+        one->same = with_same_planes(t, i);
+        if (one->same == i)
+            status = ctl_tree_build_some(x, &one->planes, &one->tree);
+        if (status == CTL_DONE && t->all[one->same].tree.n == 0)
+            status = ctl_error("nothing to write: --topologies: %s: no host with a name is connected to a "
+                               "switch of its planes: see fabricctl devices",
+                               one->name);
+    }
+    if (status == CTL_DONE && !marked)
+        t->all[0].is_default = true;
+    return status;
+}
+
+/* ---- without --topologies: a tree for each plane with switches ---- */
+
+/* The default tree is that of the default plane, or the first tree if the default plane has none. */
+static enum ctl_exit trees_of_planes(struct ctl_export *x, struct topologies *t)
+{
+    enum ctl_exit status = CTL_DONE;
+    uint32_t is_default = 0;
+    for (size_t i = 0; status == CTL_DONE && i < x->view->n; i++) {
+        struct pmixfab_plane plane;
+        struct topology *new;
+        char buf[CTL_VERTEX_NAME];
+        const char *name;
+        if (pmixfab_plane(x->view->planes[i], &plane) != 0 || plane.n_switches == 0)
+            continue;
+        name = ctl_plane_name(&plane, buf);
+        status = topology_add(t, name, strlen(name), KIND_TREE);
+        if (status != CTL_DONE)
+            break;
+        new = &t->all[t->n - 1];
+        new->planes = (struct ctl_view){malloc(sizeof(struct pmixfab *)), 1};
+        if (new->planes.planes == NULL)
+            return ctl_nomem();
+        new->planes.planes[0] = x->view->planes[i];
+        status = ctl_tree_build_some(x, &new->planes, &new->tree);
+        if (status == CTL_DONE && new->tree.n == 0) {
+            if (x->n_chosen == 0 && x->ctl->nodes == NULL)
+                ctl_export_lost(x, "plane %s: no host with a name is connected to a switch, left out",
+                                plane.name);
+            ctl_tree_free(&new->tree);
+            free(new->planes.planes);
+            t->n--;
+        } else if (plane.is_default != 0)
+            is_default = t->n - 1;
+    }
+    if (status == CTL_DONE && t->n == 0)
+        status =
+            ctl_error("nothing to write: no plane has a host with a name at a switch: see fabricctl devices");
+    if (status == CTL_DONE)
+        t->all[is_default].is_default = true;
+    return status;
+}
+
+/* ---- the file ---- */
+
+static enum ctl_exit put_tree(FILE *out, const struct ctl_tree *tree)
+{
+    fputs("  tree:\n    switches:\n", out);
     for (uint32_t v = 0; v < tree->n; v++) {
         char *list = ctl_tree_below(tree, v);
         if (list == NULL)
@@ -45,398 +276,78 @@ static enum ctl_exit yaml_write(FILE *out, const struct pmixfab *fab, struct ctl
                 tree->vertices[v].height == 0 ? "nodes" : "children", list);
         free(list);
     }
-    ctl_tree_mapping(out, tree);
+    ctl_tree_mapping(out, tree, NULL);
     return CTL_DONE;
 }
 
-/*
- * Build a tree for each plane with switches, and choose the default tree. It is the tree of the default
- * plane, or the first tree if the default plane has none; SIZE_MAX: no tree.
- */
-static enum ctl_exit yaml_trees(struct ctl_export *x, struct ctl_tree *trees, size_t *is_default)
+static enum ctl_exit put_places(FILE *out, const struct ctl_tree *tree, const struct ctl_blocks *blocks)
 {
-    enum ctl_exit status = CTL_DONE;
-    bool found = false;
-    for (size_t i = 0; status == CTL_DONE && i < x->view->n; i++) {
-        struct pmixfab_plane plane;
-        if (pmixfab_plane(x->view->planes[i], &plane) != 0 || plane.n_switches == 0)
-            continue;
-        status = ctl_tree_build_plane(x, i, &trees[i]);
-        if (status == CTL_DONE && trees[i].n == 0 && x->n_chosen == 0)
-            ctl_export_lost(x, "plane %s: no host with a name is connected to a switch, left out",
-                            plane.name);
-        if (trees[i].n > 0 && (*is_default == SIZE_MAX || (plane.is_default != 0 && !found))) {
-            *is_default = i;
-            found = plane.is_default != 0;
-        }
+    fputs("  block:\n    block_sizes:\n", out);
+    for (unsigned level = 0; level < blocks->n_levels; level++)
+        fprintf(out, "      - %u\n", blocks->base * blocks->together[level]);
+    fputs("    blocks:\n", out);
+    for (uint32_t i = 0; i < blocks->n_places; i++) {
+        const struct ctl_place *place = &blocks->places[i];
+        char *list = place->leaf != UINT32_MAX ? ctl_tree_below(tree, place->leaf) : NULL;
+        if (list == NULL && place->leaf != UINT32_MAX)
+            return ctl_nomem();
+        fprintf(out, "      - block: \"%s\"\n", place->name);
+        if (list != NULL)
+            fprintf(out, "        nodes: \"%s\"\n", list);
+        free(list);
     }
-    if (status == CTL_DONE && *is_default == SIZE_MAX)
-        status =
-            ctl_error("nothing to write: no plane has a host with a name at a switch: see fabricctl devices");
+    return ctl_blocks_mapping(out, tree, blocks);
+}
+
+static enum ctl_exit put_topology_blocks(struct ctl_export *x, const struct topology *t,
+                                         const struct ctl_tree *tree)
+{
+    struct ctl_blocks blocks;
+    enum ctl_exit status = ctl_blocks_make(x, tree, t->name, &blocks) ?: put_places(x->out, tree, &blocks);
+    ctl_blocks_free(&blocks);
     return status;
+}
+
+/* Write a ring or torus, which is in one plane. */
+static enum ctl_exit put_geometry(struct ctl_export *x, const struct topology *t)
+{
+    struct ctl_export part = *x;
+    enum ctl_exit status;
+    if (t->planes.n != 1)
+        return ctl_error("not written: --topologies: %s: the kind %s has one plane, not %zu", t->name,
+                         kind_names[t->kind], t->planes.n);
+    part.view = &t->planes;
+    status = t->kind == KIND_RING ? ctl_slurm_ring(&part, 0) : ctl_slurm_torus3d(&part, 0);
+    x->n_lost = part.n_lost;
+    return status;
+}
+
+static enum ctl_exit put_topology(struct ctl_export *x, const struct topology *t, const struct ctl_tree *tree)
+{
+    fprintf(x->out, "- topology: \"%s\"\n  cluster_default: %s\n", t->name, t->is_default ? "true" : "false");
+    switch (t->kind) {
+    case KIND_TREE:
+        return put_tree(x->out, tree);
+    case KIND_BLOCK:
+        return put_topology_blocks(x, t, tree);
+    case KIND_FLAT:
+        fputs("  flat: true\n", x->out);
+        return CTL_DONE;
+    default:
+        return put_geometry(x, t);
+    }
 }
 
 enum ctl_exit ctl_export_slurm_yaml(struct ctl_export *x)
 {
-    struct ctl_tree *trees = calloc(x->view->n + 1, sizeof *trees);
-    size_t is_default = SIZE_MAX;
-    enum ctl_exit status = trees != NULL ? yaml_trees(x, trees, &is_default) : ctl_nomem();
-    for (size_t i = 0; trees != NULL && status == CTL_DONE && i < x->view->n; i++)
-        if (trees[i].n > 0)
-            status = yaml_write(x->out, x->view->planes[i], &trees[i], i == is_default);
-    for (size_t i = 0; trees != NULL && i < x->view->n; i++)
-        ctl_tree_free(&trees[i]);
-    free(trees);
-    return status;
-}
-
-/* ---- groups of leaves, and the number of hosts to plan for each ---- */
-
-/* Slurm's levels are the first sixteen powers of two. */
-#define BLOCK_LEVELS  16
-#define BLOCK_LARGEST (1U << (BLOCK_LEVELS - 1))
-struct blocks {
-    uint32_t *leaves; /* vertices, in their order */
-    uint32_t n;
-    uint32_t n_hosts;
-    /* Larger blocks: the number of leaves of each, counted from the first leaf on. Powers of two, smaller
-     * ones first; together[0] is 1. */
-    uint32_t together[BLOCK_LEVELS];
-    uint32_t height[BLOCK_LEVELS]; /* height of the vertices that hold one block; 0: none does */
-    unsigned n_levels;
-};
-
-/* Memory for the ordering of leaves. */
-struct ordering {
-    const struct ctl_tree *tree;
-    struct blocks *blocks;
-    uint32_t *below; /* leaves below each vertex, itself included */
-    uint32_t *first; /* room for all vertices */
-    bool *rest;      /* for each leaf in its order: the vertex above it has no whole block for it */
-};
-
-static int compare_counts(const void *a, const void *b)
-{
-    return FAB_ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
-}
-
-/* List the leaves. In the tree those below one vertex follow each other, at every height. */
-static void list_leaves(struct ordering *o)
-{
-    const struct ctl_tree *tree = o->tree;
-    struct blocks *blocks = o->blocks;
-    for (uint32_t v = 0; v < tree->n; v++) {
-        const struct ctl_vertex *vertex = &tree->vertices[v];
-        o->below[v] += vertex->height == 0;
-        blocks->n_hosts += vertex->n_hosts;
-        if (vertex->height == 0)
-            blocks->leaves[blocks->n++] = v;
-        if (vertex->parent != UINT32_MAX)
-            o->below[vertex->parent] += o->below[v];
+    struct topologies t = {.all = NULL};
+    enum ctl_exit status = x->ctl->topologies != NULL ? read_topologies(x, &t) : trees_of_planes(x, &t);
+    for (uint32_t i = 0; status == CTL_DONE && i < t.n; i++)
+        status = put_topology(x, &t.all[i], &t.all[t.all[i].same].tree);
+    for (uint32_t i = 0; i < t.n; i++) {
+        ctl_tree_free(&t.all[i].tree);
+        free(t.all[i].planes.planes);
     }
-}
-
-/*
- * Return the number of leaves that at least half of the vertices of a height have; 0: no vertex has this
- * height.
- */
-static uint32_t usual_leaves(struct ordering *o, uint32_t height)
-{
-    uint32_t n = 0;
-    for (uint32_t v = 0; v < o->tree->n; v++)
-        if (o->tree->vertices[v].height == height)
-            o->first[n++] = o->below[v];
-    qsort(o->first, n, sizeof *o->first, compare_counts);
-    return n > 0 ? o->first[n / 2] : 0;
-}
-
-static void add_level(struct blocks *blocks, uint32_t together)
-{
-    if (blocks->n_levels < BLOCK_LEVELS && together > blocks->together[blocks->n_levels - 1])
-        blocks->together[blocks->n_levels++] = together;
-}
-
-static void infer_levels(struct ordering *o)
-{
-    struct blocks *blocks = o->blocks;
-    uint32_t usual;
-    blocks->together[blocks->n_levels++] = 1;
-    for (uint32_t height = 1; (usual = usual_leaves(o, height)) > 0; height++) {
-        uint32_t together = 1;
-        while (together <= usual / 2)
-            together *= 2;
-        if (usual < blocks->n)
-            add_level(blocks, together);
-    }
-}
-
-/* Move the leaves of rests behind the others, whose order stays. */
-static void rest_behind(struct ordering *o, uint32_t begin, uint32_t end)
-{
-    uint32_t *leaves = o->blocks->leaves, n = begin;
-    memcpy(o->first + begin, leaves + begin, (end - begin) * sizeof *leaves);
-    for (unsigned rest = 0; rest < 2; rest++)
-        for (uint32_t i = begin; i < end; i++)
-            if (o->rest[i] == (rest == 1))
-                leaves[n++] = o->first[i];
-}
-
-/* Put whole blocks of `together` leaves first, below each vertex of a height. */
-static void whole_blocks(struct ordering *o, uint32_t height, uint32_t together)
-{
-    const struct blocks *blocks = o->blocks;
-    for (uint32_t begin = 0, end; begin < blocks->n; begin = end) {
-        const uint32_t above = ctl_tree_at(o->tree, blocks->leaves[begin], height);
-        end = begin;
-        while (end < blocks->n && ctl_tree_at(o->tree, blocks->leaves[end], height) == above)
-            end++;
-        rest_behind(o, begin, end);
-        for (uint32_t i = begin; i < end; i++)
-            o->rest[i] = i - begin >= (end - begin) / together * together;
-    }
-}
-
-static void order_blocks(struct ordering *o)
-{
-    struct blocks *blocks = o->blocks;
-    unsigned level = 0;
-    uint32_t usual;
-    list_leaves(o);
-    if (blocks->n_levels == 0)
-        infer_levels(o);
-    for (uint32_t height = 1; (usual = usual_leaves(o, height)) > 0; height++) {
-        for (; level + 1 < blocks->n_levels && blocks->together[level + 1] <= usual; level++)
-            blocks->height[level + 1] = height;
-        whole_blocks(o, height, blocks->together[level]);
-    }
-    rest_behind(o, 0, blocks->n);
-}
-
-/*
- * Build the blocks. With n_levels 0, derive the size of each larger level of blocks: at least half of
- * the vertices of that height have this size. Otherwise the caller has filled in the sizes.
- */
-static enum ctl_exit blocks_build(const struct ctl_tree *tree, struct blocks *blocks)
-{
-    const size_t n = tree->n + (size_t)1;
-    struct ordering o = {.tree = tree, .blocks = blocks};
-    enum ctl_exit status = CTL_DONE;
-    blocks->leaves = calloc(n, sizeof *blocks->leaves);
-    o.below = calloc(n, sizeof *o.below);
-    o.first = calloc(n, sizeof *o.first);
-    o.rest = calloc(n, sizeof *o.rest);
-    if (blocks->leaves == NULL || o.below == NULL || o.first == NULL || o.rest == NULL)
-        status = ctl_nomem();
-    else
-        order_blocks(&o);
-    free(o.below);
-    free(o.first);
-    free(o.rest);
-    return status;
-}
-
-/*
- * Find for blocks of `upper` leaves, which consist of parts of `lower` leaves, the maximum number of hosts in
- * the k + 1 fullest parts of a block. The last block may have fewer parts.
- */
-static void fullest_parts(const struct ctl_tree *tree, const struct blocks *blocks, uint32_t lower,
-                          uint32_t upper, uint32_t *parts, uint32_t *most)
-{
-    memset(most, 0, blocks->n * sizeof *most);
-    for (uint32_t begin = 0, end; begin < blocks->n; begin = end) {
-        uint32_t n = 0, sum = 0;
-        end = blocks->n - begin > upper ? begin + upper : blocks->n;
-        for (uint32_t i = begin; i < end; i++) {
-            if ((i - begin) % lower == 0)
-                parts[n++] = 0;
-            parts[n - 1] += tree->vertices[blocks->leaves[i]].n_hosts;
-        }
-        qsort(parts, n, sizeof *parts, compare_counts);
-        for (uint32_t k = 0; k < blocks->n && (uint64_t)k * lower < upper; k++) {
-            sum += k < n ? parts[n - 1 - k] : 0;
-            most[k] = sum > most[k] ? sum : most[k];
-        }
-    }
-}
-
-/*
- * Return the maximum number of hosts that may be planned for each leaf, so that Slurm can place every request
- * for which there are enough hosts; 0: no memory. Slurm counts a request in base blocks. It takes the
- * smallest larger block that has as many base blocks. In this block, it uses only as many of the next smaller
- * blocks as the request would fill if all were full.
- */
-static uint32_t blocks_base(const struct ctl_tree *tree, const struct blocks *blocks)
-{
-    uint32_t *parts = calloc(blocks->n + (size_t)1, sizeof *parts);
-    uint32_t *most = calloc(blocks->n + (size_t)1, sizeof *most);
-    uint32_t base = blocks->n_hosts;
-    for (unsigned level = 0; parts != NULL && most != NULL && level < blocks->n_levels; level++) {
-        const uint32_t lower = blocks->together[level];
-        fullest_parts(tree, blocks, lower,
-                      level + 1 < blocks->n_levels ? blocks->together[level + 1] : blocks->n, parts, most);
-        for (uint32_t k = 0; k < blocks->n && most[k] > 0 && most[k] < blocks->n_hosts; k++)
-            if (most[k] / (lower * (k + UINT64_C(1))) < base)
-                base = (uint32_t)(most[k] / (lower * (k + UINT64_C(1))));
-    }
-    if (parts == NULL || most == NULL)
-        base = 0;
-    free(parts);
-    free(most);
-    return base;
-}
-
-/*
- * Return how many blocks of a level cross the border of vertices that hold such a block, and the first of
- * those vertices.
- */
-static uint32_t blocks_across(const struct ctl_tree *tree, const struct blocks *blocks, unsigned level,
-                              const struct ctl_vertex **first)
-{
-    const uint32_t together = blocks->together[level], height = blocks->height[level];
-    uint32_t n = 0;
-    for (uint32_t i = 0; height > 0 && i < blocks->n; i += together) {
-        const uint32_t above = ctl_tree_at(tree, blocks->leaves[i], height);
-        uint32_t at = i + 1;
-        while (at < i + together && at < blocks->n && ctl_tree_at(tree, blocks->leaves[at], height) == above)
-            at++;
-        if (at < i + together && at < blocks->n && n++ == 0)
-            *first = &tree->vertices[above];
-    }
-    return n;
-}
-
-/* ---- topology.conf of Slurm's topology/block: each leaf of the tree is a block ---- */
-
-static bool is_power_of_two(uint32_t n)
-{
-    return n != 0 && (n & (n - 1)) == 0;
-}
-
-/* Read the hosts of the first size, and larger blocks as multiples of it. */
-static enum ctl_exit read_sizes(const char *text, uint32_t *base, struct blocks *out)
-{
-    const char *at = text;
-    for (;;) {
-        char *end;
-        unsigned long size = strtoul(at, &end, 10);
-        const uint32_t before = out->n_levels > 0 ? out->together[out->n_levels - 1] : 0;
-        if (*at < '0' || *at > '9' || size == 0 || size > 1000000 || (*end != ',' && *end != '\0') ||
-            out->n_levels == BLOCK_LEVELS)
-            return ctl_usage(
-                "not sizes of blocks: --block-sizes %s: give numbers of hosts, for example 18,36,72", text);
-        if (before == 0)
-            *base = (uint32_t)size;
-        else if (size % *base != 0 || size / *base <= before || !is_power_of_two((uint32_t)size / *base) ||
-                 size / *base > BLOCK_LARGEST)
-            return ctl_usage("not sizes of blocks: --block-sizes %s: each must be larger than the one "
-                             "before, and the first one times a power of two, at most %u",
-                             text, BLOCK_LARGEST);
-        out->together[out->n_levels++] = (uint32_t)size / *base;
-        if (*end == '\0')
-            return CTL_DONE;
-        at = end + 1;
-    }
-}
-
-static void lost_borders(struct ctl_export *x, const struct ctl_tree *tree, const struct blocks *blocks,
-                         uint32_t base)
-{
-    for (unsigned level = 1; level < blocks->n_levels; level++) {
-        const struct ctl_vertex *first = NULL;
-        const uint32_t n = blocks_across(tree, blocks, level, &first);
-        if (n > 0)
-            ctl_export_lost(x, "BlockSizes %u: %u block%s of %u leaves reach%s over several switches: %s%s",
-                            base * blocks->together[level], n, n == 1 ? "" : "s", blocks->together[level],
-                            n == 1 ? "es" : "", first->name, n == 1 ? "" : ", ...");
-    }
-}
-
-/*
- * Report requests that Slurm cannot place at the end. If a request is larger than the last size, Slurm counts
- * only whole blocks of that size (25.05 to 26.05).
- */
-static void lost_end(struct ctl_export *x, const struct blocks *blocks, uint32_t base)
-{
-    const uint32_t last = blocks->together[blocks->n_levels - 1];
-    if (last > 1 && (uint64_t)base * last < blocks->n_hosts && blocks->n % last != 0)
-        ctl_export_lost(x,
-                        "BlockSizes end with %u: Slurm rejects requests that need the last %u of %u leaves, "
-                        "which are no whole block: add a size of at least %u",
-                        base * last, blocks->n % last, blocks->n, blocks->n_hosts);
-}
-
-/* Report requests that Slurm rejects because leaves differ in size. */
-static void lost_unequal(struct ctl_export *x, const struct ctl_tree *tree, const struct blocks *blocks,
-                         uint32_t base, uint32_t largest)
-{
-    uint32_t n_larger = 0;
-    for (uint32_t i = 0; i < blocks->n; i++)
-        n_larger += tree->vertices[blocks->leaves[i]].n_hosts > base;
-    if (base > largest && largest < blocks->n_hosts)
-        ctl_export_lost(x,
-                        "BlockSizes begin with %u: Slurm rejects some requests although there are enough "
-                        "hosts; up to %u it rejects none",
-                        base, largest);
-    else if (base == largest && n_larger > blocks->n / 2)
-        ctl_export_lost(x,
-                        "BlockSizes begin with %u, and most leaves have more hosts: with a larger size Slurm "
-                        "rejects some requests although there are enough hosts",
-                        base);
-}
-
-static enum ctl_exit put_blocks(struct ctl_export *x, const struct ctl_tree *tree,
-                                const struct blocks *blocks, uint32_t base)
-{
-    const struct ctl_vertex *smallest = &tree->vertices[blocks->leaves[0]];
-    for (uint32_t i = 0; i < blocks->n; i++)
-        if (tree->vertices[blocks->leaves[i]].n_hosts < smallest->n_hosts)
-            smallest = &tree->vertices[blocks->leaves[i]];
-    if (smallest->n_hosts < base)
-        fprintf(x->out,
-                "# %s has fewer hosts than the first of BlockSizes: Slurm before 25.05 does not start with "
-                "that\n",
-                smallest->name);
-    for (uint32_t i = 0; i < blocks->n; i++) {
-        char *list = ctl_tree_below(tree, blocks->leaves[i]);
-        if (list == NULL)
-            return ctl_nomem();
-        fprintf(x->out, "BlockName=%s Nodes=%s\n", tree->vertices[blocks->leaves[i]].name, list);
-        free(list);
-    }
-    for (unsigned level = 0; level < blocks->n_levels; level++)
-        fprintf(x->out, "%s%u%s", level == 0 ? "BlockSizes=" : ",", base * blocks->together[level],
-                level + 1 == blocks->n_levels ? "\n" : "");
-    return CTL_DONE;
-}
-
-enum ctl_exit ctl_write_slurm_block(struct ctl_export *x, const struct ctl_tree *tree)
-{
-    struct blocks blocks = {.n = 0};
-    enum ctl_exit status = CTL_DONE;
-    uint32_t base = 0, largest;
-    if (x->ctl->block_sizes != NULL)
-        status = read_sizes(x->ctl->block_sizes, &base, &blocks);
-    if (status == CTL_DONE)
-        status = blocks_build(tree, &blocks);
-    if (status == CTL_DONE) {
-        largest = blocks_base(tree, &blocks);
-        status = largest == 0 ? ctl_nomem() : CTL_DONE;
-        if (base == 0) {
-            base = largest;
-            /* With larger blocks, add one of all leaves: it has room for all hosts also by its size. */
-            uint32_t all = 1;
-            while (all < BLOCK_LARGEST && (all < blocks.n || (uint64_t)all * base < blocks.n_hosts))
-                all *= 2;
-            if (blocks.n_levels > 1)
-                add_level(&blocks, all);
-        }
-    }
-    if (status == CTL_DONE) {
-        lost_unequal(x, tree, &blocks, base, largest);
-        lost_end(x, &blocks, base);
-        lost_borders(x, tree, &blocks, base);
-        status = put_blocks(x, tree, &blocks, base);
-    }
-    free(blocks.leaves);
+    free(t.all);
     return status;
 }

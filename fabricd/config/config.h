@@ -13,8 +13,9 @@
 #include "topo/plane/graph.h"
 #include "topo/plane/groups.h"
 
-#define CONFIG_MAX_LIST     32
-#define CONFIG_EXPORT_WORDS (CONFIG_MAX_LIST - 5) /* fabricctl export FORMAT OPTIONS --if-changed -o FILE */
+#define CONFIG_MAX_LIST 32
+/* fabricctl export FORMAT OPTIONS --if-changed -o FILE, and three options with values from settings */
+#define CONFIG_EXPORT_WORDS (CONFIG_MAX_LIST - 11)
 #define CONFIG_MAX_SETTINGS 80
 #define CONFIG_NODES_PORT   7135     /* where the scheduler listens for nodes by default */
 #define CONFIG_UNSET        UINT_MAX /* a number that config_check() sets */
@@ -93,6 +94,9 @@ struct config {
     char *export_folder;                /* folder of the files whose name is not a path */
     unsigned export_pace;               /* least seconds between attempts */
     unsigned export_deadline;           /* seconds; timeout of each program of an attempt */
+    unsigned export_max_shrink;         /* percentage of its hosts that may leave a file; 100: any */
+    char *export_above;                 /* file with levels above the trees of exports; NULL: none */
+    char *slurm_topologies;             /* topologies of a topology.yaml; NULL: a tree for each plane */
     unsigned slurm_round;    /* seconds between comparisons of Slurm with its exported files; 0: none */
     bool slurm_apply;        /* bring Slurm to the files */
     bool slurm_repair;       /* with slurm_apply: also if somebody changed Slurm */

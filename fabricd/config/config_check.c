@@ -104,7 +104,7 @@ static void check_program(const struct checking *c, const char *what, const char
                        what, program);
 }
 
-/* Check that each command has a file and a program that can be started. */
+/* Check that each command has a file and a program that can be started, and the file of levels. */
 static void check_exports(const struct checking *c)
 {
     const struct config_list *files = &c->config->exports, *commands = &c->config->export_commands;
@@ -118,6 +118,10 @@ static void check_exports(const struct checking *c)
         snprintf(text, sizeof(text), "%.*s", (int)strcspn(command, " \t"), command);
         check_program(c, "[exports.commands]", text, commands->at[i]);
     }
+    const char *above = c->config->export_above;
+    const int why = above != NULL && c->config->role == ROLE_SCHEDULER ? why_not(c, above, R_OK) : 0;
+    if (why != 0)
+        MISTAKE(c, export_above, "above: %.200s: cannot be read: %s", above, strerror(why));
 }
 
 /* Otherwise a file that can never be written is noticed only when it is needed. The run directory is
@@ -409,6 +413,7 @@ void config_check(struct config *config, struct config_mistakes *mistakes)
     make_absolute(&c, &config->store);
     make_absolute(&c, &config->names_map);
     make_absolute(&c, &config->export_folder);
+    make_absolute(&c, &config->export_above);
     if (config->role == ROLE_HOST && access(config->scheduler, F_OK) == 0)
         make_absolute(&c, &config->scheduler);
     make_probes_absolute(&c);

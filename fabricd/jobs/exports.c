@@ -18,6 +18,7 @@
 #include "fabricd/jobs/slurm_rounds.h"
 #include "fabricd/process/child.h"
 #include "topo/base/backoff.h"
+#include "topo/base/formats.h"
 
 #define EXPORT_SAME 3 /* fabricctl's exit status with --if-changed: the file is up to date */
 #define SECOND      1000000
@@ -26,8 +27,9 @@
 
 /* A configured file. */
 struct export_file {
-    char *name;                     /* as configured */
-    const char *format;             /* part of `to` */
+    char *name;       /* as configured */
+    const char *pair; /* its line in [exports.files] */
+    char *format;
     char *path, *record;            /* the file, and the record of its command */
     struct config_list to, command; /* the words that make the file; the command for changes, n 0: none */
     uint64_t wanted, tried, done;   /* generations; done: exported without error */
@@ -145,6 +147,52 @@ static void export_end(struct exports *x, const struct fab_err *err)
     exports_go_on(x);
 }
 
+/* ---- the words of fabricctl ---------------------------------------------------------------------------- */
+
+static int append_words(struct config_list *list, const char *text)
+{
+    char *copy = strdup(text), *rest = NULL;
+    int rc = copy == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+    if (copy != NULL)
+        for (char *word = strtok_r(copy, " \t", &rest); word != NULL && rc == PMIXFAB_OK;
+             word = strtok_r(NULL, " \t", &rest))
+            rc = config_append(list, word);
+    free(copy);
+    return rc;
+}
+
+/*
+ * Add the settings that a format takes as options. They come before the options of the file, which may be
+ * others.
+ */
+static int append_settings(struct export_file *e, const struct config *config)
+{
+    char shrink[40];
+    int rc;
+    if (!fab_is_format_of(FAB_LEAF_FORMATS, e->format, strlen(e->format)))
+        return PMIXFAB_OK;
+    snprintf(shrink, sizeof(shrink), "--max-shrink %u", config->export_max_shrink);
+    rc = append_words(&e->to, shrink);
+    if (rc == PMIXFAB_OK && config->export_above != NULL)
+        rc = config_append(&e->to, "--above") ?: config_append(&e->to, config->export_above);
+    if (rc == PMIXFAB_OK && config->slurm_topologies != NULL && strcmp(e->format, "slurm-yaml") == 0)
+        rc = config_append(&e->to, "--topologies") ?: config_append(&e->to, config->slurm_topologies);
+    return rc;
+}
+
+/* Parse "NAME=FORMAT OPTIONS" into the words of fabricctl export FORMAT OPTIONS -o FILE --if-changed. */
+static int export_words(struct export_file *e, const struct config *config)
+{
+    const char *rest = e->pair + strcspn(e->pair, "=") + 1;
+    config_clear(&e->to);
+    return append_words(&e->to, "fabricctl export")
+               ?: config_append(&e->to, e->format)
+               ?: append_settings(e, config)
+               ?: append_words(&e->to, rest + strcspn(rest, " \t"))
+               ?: append_words(&e->to, "--if-changed -o")
+               ?: config_append(&e->to, e->path);
+}
+
 /* ---- the children ------------------------------------------------------------------------------------ */
 
 static int export_start(struct exports *x, const char *step, const char *program,
@@ -203,7 +251,10 @@ static void export_try(struct exports *x, struct export_file *e)
     struct fab_err err = {""};
     x->running = e;
     e->tried = e->wanted;
-    if (export_start(x, "export", x->program, &e->to, export_on_written, &err) == PMIXFAB_OK)
+    const int rc = export_words(e, x->config);
+    if (rc != PMIXFAB_OK)
+        fab_fail(&err, rc, "export %s: %s", e->name, pmixfab_strerror(rc));
+    else if (export_start(x, "export", x->program, &e->to, export_on_written, &err) == PMIXFAB_OK)
         return;
     count(x->counts, COUNT_EXPORTS_FAILED);
     export_end(x, &err);
@@ -373,40 +424,24 @@ static char *find_fabricctl(void)
     return asprintf(&path, "%s/../bin/fabricctl", own) < 0 ? NULL : path;
 }
 
-static int append_words(struct config_list *list, const char *text)
-{
-    char *copy = strdup(text), *rest = NULL;
-    int rc = copy == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
-    if (copy != NULL)
-        for (char *word = strtok_r(copy, " \t", &rest); word != NULL && rc == PMIXFAB_OK;
-             word = strtok_r(NULL, " \t", &rest))
-            rc = config_append(list, word);
-    free(copy);
-    return rc;
-}
-
-/* Parse "NAME=FORMAT OPTIONS" into the words of fabricctl export FORMAT OPTIONS -o FILE --if-changed. */
 static int export_init(struct export_file *e, const struct config *config, const char *pair)
 {
     const char *const folder = config->export_folder;
     const size_t len = strcspn(pair, "=");
+    e->pair = pair;
     e->name = strndup(pair, len);
-    if (e->name == NULL)
+    e->format = strndup(pair + len + 1, strcspn(pair + len + 1, " \t"));
+    if (e->name == NULL || e->format == NULL)
         return PMIXFAB_ERR_NOMEM;
     const bool whole = e->name[0] == '/';
     if (asprintf(&e->path, "%s%s%s", whole ? "" : folder, whole ? "" : "/", e->name) < 0 ||
         asprintf(&e->record, "%s.told", e->path) < 0)
         return PMIXFAB_ERR_NOMEM;
     const char *command = config_pair(&config->export_commands, e->name);
-    int rc = append_words(&e->to, "fabricctl export")
-                 ?: append_words(&e->to, pair + len + 1)
-                 ?: append_words(&e->to, "--if-changed -o")
-                 ?: config_append(&e->to, e->path);
-    if (rc == PMIXFAB_OK && command != NULL) {
-        rc = append_words(&e->command, command);
-        export_is_told(e); /* sets the time for `status` */
-    }
-    e->format = e->to.n > 2 ? e->to.items[2] : "";
+    if (command == NULL)
+        return PMIXFAB_OK;
+    const int rc = append_words(&e->command, command);
+    export_is_told(e); /* sets the time for `status` */
     return rc;
 }
 
@@ -451,6 +486,7 @@ void exports_free(struct exports *exports)
     for (unsigned i = 0; i < exports->n; i++) {
         struct export_file *e = &exports->files[i];
         free(e->name);
+        free(e->format);
         free(e->path);
         free(e->record);
         config_clear(&e->to);

@@ -49,7 +49,7 @@ class Slurm:
     """slurmctld alone, on a machine of its own. Its nodes are those of a cloud, which it takes for idle without anybody on them. Debian's,
     or the one that is installed in `prefix`; with a file topology.yaml it has no need of a plugin."""
 
-    def __init__(self, cluster, topology, nodes, plugin="topology/tree", prefix=None, file="topology.conf"):
+    def __init__(self, cluster, topology, nodes, plugin="topology/tree", prefix=None, file="topology.conf", more=""):
         self.cluster, self.dir, self.prefix = cluster, lab.tmpdir(), prefix
         os.makedirs(os.path.join(self.dir, "state"))
         lab.replace_file(os.path.join(self.dir, file), topology)
@@ -57,7 +57,7 @@ class Slurm:
         for at in range(0, len(nodes), 250):
             conf += f"NodeName={','.join(nodes[at:at + 250])} CPUs=4 State=CLOUD\n"
         lab.replace_file(os.path.join(self.dir, "slurm.conf"),
-                         conf + "PartitionName=all Nodes=ALL Default=YES OverSubscribe=EXCLUSIVE\n")
+                         conf + "PartitionName=all Nodes=ALL Default=YES OverSubscribe=EXCLUSIVE\n" + more)
         self.daemon = lab.spawn(self.argv("slurmctld", "-D", "-i"), env=self.env(), cwd="/", stdin=subprocess.DEVNULL,
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         lab.wait_for(self.answers, what="slurmctld")
@@ -86,9 +86,9 @@ class Slurm:
                                           sorted(spelled(words.get("Switches", ""))))
         return found
 
-    def chosen(self, nodes):
+    def chosen(self, nodes, *options):
         """What a job of so many nodes would get; None: Slurm refuses it."""
-        done = lab.run(self.argv("sbatch", "--test-only", "-N", str(nodes), "-o", "/dev/null", "--wrap", "true"), env=self.env())
+        done = lab.run(self.argv("sbatch", "--test-only", *options, "-N", str(nodes), "-o", "/dev/null", "--wrap", "true"), env=self.env())
         found = re.search(r"on nodes (\S+)", done.stderr)
         return spelled(found.group(1)) if found else None
 
@@ -137,6 +137,11 @@ class Case(test_fabricctl.Case):
         self.assertNotIn("no switch can reach all nodes", log)
         return len(nodes)
 
+    def by_hand(self, text):
+        path = os.path.join(lab.tmpdir(), "levels")
+        lab.replace_file(path, text)
+        return path
+
     def of(self, spec, *args):
         test_fabricctl.snapshot(spec, self.rundir)
         answer, log = self.read_by_slurm(self.ctl("export", "slurm-tree", *args))
@@ -150,6 +155,18 @@ class Generated(Case):
             with self.subTest(spec):
                 answer, n = self.of(spec)
                 self.assertEqual((n, 1 + max(level for level, _, _ in answer.values()), len(answer)), (hosts, levels, switches))
+
+    def test_levels_by_hand(self):
+        """Above leaves and above pods; of two planes a root over both."""
+        answer, n = self.of("fattree3:6", "--above", self.by_hand("row1 = leaf0-*\nrow2 = leaf1-[0-1]\nhall = ib0-pod[2-5]\nhalls = hall ib0-pod0\n"))
+        self.assertEqual((n, len(answer)), (54, 18 + 6 + 1 + 4))
+        self.assertEqual({name: answer[name][2] for name in ("ib0-pod0", "ib0-pod1", "row2", "hall", "halls", "ib0")},
+                         {"ib0-pod0": ["row1"], "ib0-pod1": ["leaf1-2", "row2"], "row2": ["leaf1-0", "leaf1-1"],
+                          "hall": [f"ib0-pod{n}" for n in range(2, 6)], "halls": ["hall", "ib0-pod0"], "ib0": ["halls", "ib0-pod1"]})
+        test_fabricctl.snapshot("fattree2:30,2,2", self.rundir, "ib1", "2", "3")
+        answer, log = self.read_by_slurm(self.ctl("export", "slurm-tree", "--above", self.by_hand("site = ib0 ib1\n")))
+        self.assertEqual(answer["site"][2], ["ib0", "ib1"])
+        self.assertEqual(self.one_root(answer, log), 60)
 
     def test_two_planes(self):
         test_fabricctl.snapshot("fattree2:6,2,5", self.rundir, "ib1", "2", "3")

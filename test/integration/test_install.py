@@ -261,7 +261,7 @@ class ExampleConfiguration(unittest.TestCase):
     """system/fabricd.conf against the table of settings in fabricd/config."""
 
     # What an example names and a machine need not have.
-    THERE = {"map": os.devnull, "user": "root", "hook": "/bin/true", "admins": "root", "file": "/tmp/fabricd.prom"}
+    THERE = {"map": os.devnull, "above": os.devnull, "user": "root", "hook": "/bin/true", "admins": "root", "file": "/tmp/fabricd.prom"}
 
     def setUp(self):
         source = "".join(read(path) for path in sorted(glob.glob(f"{lab.ROOT}/fabricd/config/*.c")))

@@ -106,16 +106,46 @@ class Topologies(Newer, test_export_slurm.Case):
         self.from_the_real_one()
         self.read_by_slurm(self.ctl("export", "slurm-yaml"))
 
+    def test_kinds_and_partitions(self):
+        """A partition has its own topology: tree, block, flat, and a tree of two planes."""
+        test_fabricctl.snapshot("fattree3:4", self.rundir)
+        test_fabricctl.snapshot("fattree2:10,2,2", self.rundir, "ib1", "2", "3")
+        text = self.ctl("export", "slurm-yaml", "--spare", "1", "--topologies",
+                        "compute=tree:ib0 racks=block:ib1,*whole=tree:ib[0-1] plain=flat")
+        said = {entry["topology"]: entry for entry in yaml.safe_load(text)}
+        names = [f"node{n:04}" for n in range(1, 21)]
+        partitions = "".join(f"PartitionName={name} Nodes=ALL Topology={name} OverSubscribe=EXCLUSIVE\n" for name in said)
+        slurm = Slurm(self.cluster, text, names, "topology/flat", self.prefix, "topology.yaml", partitions)
+        try:
+            self.assertEqual({name: set(spelled(",".join(below))) for name, (_, below, _) in slurm.topology("whole").items() if name in ("ib0", "ib1")},
+                             {"ib0": set(names[:16]), "ib1": set(names[16:])})
+            self.assertEqual(slurm.topology(), slurm.topology("whole"))
+            self.assertEqual(set(slurm.topology("compute")), {switch["switch"] for switch in said["compute"]["tree"]["switches"]})
+            racks = slurm.ask("show", "topology", "racks").stdout
+            self.assertEqual(re.findall(r"(?m)^BlockName=(\S+)", racks), [block["block"] for block in said["racks"]["block"]["blocks"]])
+            self.assertEqual(set(re.findall(r"(?m)^BlockName=\S+ .*BlockSize=(\d+)", racks)), {str(said["racks"]["block"]["block_sizes"][0])})
+            self.assertEqual(len(slurm.chosen(4, "-p", "compute")), 4)
+            self.assertEqual(len(slurm.chosen(20, "-p", "racks")), 20)
+            self.assertEqual(len(slurm.chosen(20, "-p", "plain")), 20)
+            self.assertIsNone(slurm.chosen(17, "-p", "compute"))  # 16 are in its topology
+        finally:
+            slurm.stop()
+
 
 class Blocks(Newer, test_export_slurm.Case):
     @contextlib.contextmanager
     def controller(self, text):
-        nodes = sorted(node for nodes in re.findall(r"(?m)^BlockName=\S+ Nodes=(\S+)$", text) for node in spelled(nodes))
+        nodes = sorted(node for _, nodes in self.said(text) for node in spelled(nodes))
         slurm = Slurm(self.cluster, text, nodes, "topology/block", self.prefix)
         try:
             yield slurm
         finally:
             slurm.stop()
+
+    @staticmethod
+    def said(text):
+        """[(block, its nodes)]"""
+        return re.findall(r"(?m)^BlockName=(\S+)(?: Nodes=(\S+))?$", text)
 
     def chosen(self, text, requests):
         """What jobs of so many nodes would get."""
@@ -124,10 +154,10 @@ class Blocks(Newer, test_export_slurm.Case):
 
     def read_by_slurm(self, text):
         """{block: its nodes} and {the nodes of a larger block: its size}; and that this is what stands there."""
-        said = {name: sorted(spelled(nodes)) for name, nodes in re.findall(r"(?m)^BlockName=(\S+) Nodes=(\S+)$", text)}
+        said = {name: sorted(spelled(nodes)) for name, nodes in self.said(text)}
         with self.controller(text) as slurm:
             answer, log = slurm.ask("show", "topology").stdout, slurm.log()
-        found = re.findall(r"(?m)^(BlockName|AggregatedBlock)=(\S+) BlockIndex=\d+ Nodes=(\S+) BlockSize=(\d+)$", answer)
+        found = re.findall(r"(?m)^(BlockName|AggregatedBlock)=(\S+) BlockIndex=\d+(?: Nodes=(\S*))? BlockSize=(\d+)$", answer)
         blocks = {name: sorted(spelled(nodes)) for kind, name, nodes, _ in found if kind == "BlockName"}
         self.assertEqual(len(found), len(answer.splitlines()))
         self.assertEqual(blocks, said)
@@ -179,6 +209,44 @@ class Blocks(Newer, test_export_slurm.Case):
                     text = self.ctl("export", "slurm-block", "--block-sizes", sizes)
                     self.assertIn(f"Slurm rejects some requests although there are enough hosts; up to {base} ", self.complaint)
                     self.assertIn(None, self.chosen(text, requests).values())
+
+    def kept(self, cables, out, gone, *args):
+        """The text of a file that stays, of the fabric without these leaves and their hosts."""
+        hosts = {host for leaf, host in cables if leaf in gone and host[0] == "n"}
+        self.from_capture(fabric_text.without(fabric(cables), *gone, *hosts))
+        self.ctl("export", "slurm-block", "-o", out, *args)
+        with open(out, encoding="utf-8") as file:
+            return file.read()
+
+    def test_every_request_has_a_place_beside_empty_blocks(self):
+        """Leaves that are gone leave their blocks empty, and placeholders stand at the end: slurmctld starts with that, has the other
+        blocks in their places, and each request for which there are nodes finds some."""
+        for of, gone, spare in (([(2,) * 4] * 2, ["leaf0x01"], 0), ([(4,) * 4] * 2, ["leaf0x01", "leaf1x00"], 3),
+                                ([(6, 6, 6, 2), (6,) * 4], ["leaf0x00", "leaf0x03"], 1), ([(4, 4), (4, 3), (4, 4)], ["leaf1x00"], 2),
+                                ([(5,) * 5], ["leaf0x00", "leaf0x04"], 4),
+                                ([(2,) * 4] * 5, ["leaf0x00", "leaf1x01", "leaf2x03"], 0), ([(3,) * 4] * 3, ["leaf1x00", "leaf1x01", "leaf1x02", "leaf1x03"], 0)):
+            with self.subTest(of):
+                cables, out = pods(*of), os.path.join(lab.tmpdir(), "topology.conf")
+                whole = self.said(self.kept(cables, out, (), "--spare", str(spare)))
+                text = self.kept(cables, out, gone, "--spare", str(spare))
+                self.assertEqual(self.said(text), [(name, "" if name in gone else nodes) for name, nodes in whole])
+                self.assertEqual([name for name, nodes in whole if not nodes], [f"spare{n + 1}" for n in range(spare)])
+                requests = range(1, sum(len(spelled(nodes)) for _, nodes in self.said(text)) + 1)
+                self.read_by_slurm(text)
+                self.assertEqual({nodes: len(got or []) for nodes, got in self.chosen(text, requests).items()}, {nodes: nodes for nodes in requests})
+
+    def test_sizes_by_hand_and_an_empty_block(self):
+        """Slurm gives up at a block without nodes in a larger block, where it has to choose some of several larger blocks."""
+        cables, out = pods(*[(4,) * 4] * 2), os.path.join(lab.tmpdir(), "topology.conf")
+        args = ("--spare", "3", "--block-sizes", "3,12,48")
+        self.kept(cables, out, (), *args)
+        self.assertNotIn("has no host", self.complaint)
+        text = self.kept(cables, out, ["leaf0x01", "leaf1x00"], *args)
+        self.assertIn("lost: BlockSizes: leaf0x01 has no host: Slurm rejects some requests over several larger blocks", self.complaint)
+        self.assertIn(None, self.chosen(text, range(13, 25)).values())
+        text = self.kept(cables, out, ["leaf0x01", "leaf1x00"], "--spare", "3", "--block-sizes", "3,12,24,48")
+        self.assertNotIn("has no host", self.complaint)
+        self.assertEqual({nodes: len(got or []) for nodes, got in self.chosen(text, range(13, 25)).items()}, {nodes: nodes for nodes in range(13, 25)})
 
     def test_requests_beyond_the_last_size(self):
         """Slurm counts whole blocks of the last size only: what is inferred ends with a size that holds all."""

@@ -29,7 +29,7 @@ def of_slurm(text):
 
 def of_blocks(text):
     lines = [dict(word.split("=", 1) for word in line.split()) for line in text.splitlines() if line.startswith("BlockName")]
-    return paths({line["BlockName"]: spelled(line["Nodes"]) for line in lines}, {})
+    return paths({line["BlockName"]: spelled(line.get("Nodes", "")) for line in lines}, {})
 
 
 def of_yaml(text):

@@ -230,7 +230,7 @@ class Configured(Case):
                 ({"exports.files": {"a": "slurm-tree"}, "exports.commands": {"a": "true"}}, '"true": give the program\'s whole path'),
                 ({"exports.files": {"a": "slurm-tree"}, "exports.commands": {"a": "/bin/nosuch x"}},
                  '[exports.commands]: "/bin/nosuch": there is no such program'),
-                ({"exports.files": {"a": "slurm-tree" + " x" * 27}}, "a has 28 words: give no more than 27"),
+                ({"exports.files": {"a": "slurm-tree" + " x" * 21}}, "a has 22 words: give no more than 21"),
                 ({"exports.files": {"a": "slurm-tree"}, "exports.commands": {"a": "/bin/true" + " x" * 32}},
                  "a has 33 words: give no more than 32"),
                 ({"exports": {"pace": 0}}, 'pace is "0": give a number from 1 to 86400')):
