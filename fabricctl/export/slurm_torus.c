@@ -246,7 +246,7 @@ static void boxes_choose(struct torus *t)
 }
 
 /* Report the numbers of hosts for which there is no box. */
-static enum ctl_exit lost_sizes(struct torus *t)
+static enum ctl_exit lost_box_sizes(struct torus *t)
 {
     char *list = NULL;
     size_t size = 0;
@@ -313,7 +313,7 @@ enum ctl_exit ctl_slurm_torus3d(struct ctl_export *x, size_t plane)
     }
     if (status == CTL_DONE) {
         put_boxes(&t);
-        status = lost_sizes(&t);
+        status = lost_box_sizes(&t);
     }
     free(t.cells);
     free(t.written);

@@ -262,7 +262,7 @@ static int compare_unit_names(const void *a, const void *b, void *topology)
     return strcmp(t->units[x].name, t->units[y].name);
 }
 
-static int compare_places(const void *a, const void *b)
+static int compare_node_places(const void *a, const void *b)
 {
     const struct slurm_place *x = a, *y = b;
     const int order = strcmp(x->node, y->node);
@@ -291,7 +291,7 @@ uint32_t slurm_unit_of(const struct slurm_topology *t, const char *node)
     uint32_t low = 0, high = t->n_places;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
-        if (compare_places(&t->places[middle], &key) < 0)
+        if (compare_node_places(&t->places[middle], &key) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -363,7 +363,7 @@ static int finish_topology(struct reader *r, struct slurm_topology *t)
         if (is_in_circle(t, u))
             rc = fab_fail(r->err, PMIXFAB_ERR_SYNTAX, "%s: %s is above itself", r->shown, t->units[u].name);
     if (t->n_places > 0)
-        qsort(t->places, t->n_places, sizeof *t->places, compare_places);
+        qsort(t->places, t->n_places, sizeof *t->places, compare_node_places);
     return rc;
 }
 

@@ -15,8 +15,8 @@
  * quicker. */
 #define STEPS_MOST 4e9
 
-static enum ctl_exit __attribute__((format(printf, 2, 3)))
-run_failed(struct slurm_run *run, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static enum ctl_exit run_failed(struct slurm_run *run, const char *fmt,
+                                                                      ...)
 {
     va_list args;
     va_start(args, fmt);

@@ -378,7 +378,7 @@ class Away(Case):
         self.move()
         done = self.slurm.apply(self.exported, "--quiet")
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, r"^fabricctl: scontrol show topology: .*\n$")
+        self.assertRegex(done.stderr, r"^fabricctl: scontrol show config: .*\n$")
         again = self.slurm.apply(self.exported, "--quiet")
         self.assertEqual((again.returncode, again.stderr), (1, ""))
         self.slurm.begin()  # with the new file

@@ -138,7 +138,7 @@ class Reload(Case):
                  "changes": dict(light_sweep=7, debounce=7, debounce_max=77, counters=7, hook="/bin/true", hook_deadline=7,
                                  retain_seconds=7, flap_count=7, flap_window=7, suppress=7, suppress_max=77),
                  "exports": dict(folder=f"{site.dir}/exports", pace=7, deadline=7, max_shrink=7), "groups": dict(above="/dev/null"),
-                 "slurm": dict(topologies="a=flat"), "exports.files": {"a": "slurm-tree"},
+                 "slurm": dict(topologies="a=flat", round=7, apply="yes", repair="yes"), "exports.files": {"a": "slurm-tree"},
                  "exports.commands": {"a": "/bin/true"},
                  "check": dict(inactive_seconds=7, capture_seconds=7, counters_round=7, counters_rate=7), "metrics": dict(file=f"{site.dir}/m.prom", listen="127.0.0.1:9407"), "history": dict(days=7, changes=7),
                  "store": dict(keep_days=7), "endpoints": dict(quota=7), "endpoints.pools": {"ib0": "1-7"},

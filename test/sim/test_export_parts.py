@@ -123,7 +123,7 @@ class Topologies(Case):
                 ("a=flat a=flat", "a name twice: --topologies: a=flat", 2), ("*a=flat *b=flat", "two default ones", 2),
                 ("a/b=flat", "no name for a topology: --topologies: a/b=flat", 2), ("=flat", "no name for a topology", 2),
                 ("a" * 46 + "=flat", "no name for a topology", 2),
-                ("a=ring:ib0", "a: the kind ring is not supported", 1), ("a=torus3d:ib0", "a: the kind torus3d is not supported", 1)):
+                ("a=ring:ib0", "no ring: plane ib0: its kind is fat-tree-2", 1), ("a=torus3d:ib0", "no torus: plane ib0: its kind is fat-tree-2", 1)):
             with self.subTest(text):
                 self.refused(why, "slurm-yaml", "--topologies", text, status=status)
         self.refused("--topologies is for slurm-yaml", "slurm-tree", "--topologies", "a=flat", status=2)
