@@ -219,7 +219,7 @@ def figures(site, costs, places):
 
 
 def work():
-    lab.require("slurmctld", "scontrol", "sbatch", "scancel", "squeue")
+    lab.require("slurmctld", "scontrol", "salloc", "scancel", "squeue")
     pick = random.Random(SEED)
     site = Site(pick)
     jobs = random_jobs(pick)
