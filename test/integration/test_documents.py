@@ -14,7 +14,7 @@ MENTIONED = {"fabricd does not answer", "fabricctl --rundir", "cmake --install"}
 # What cannot be done in such a machine, or has a test of its own. One that no document shows any more is refused.
 ELSEWHERE = {
     "./dev run": "test_tour", "./dev run --real": "test_tour", "./dev test": "this is it",
-    "./dev bench node": "a bench",
+    "./dev bench node": "a bench", "./dev bench slurm": "a bench",
     "./dev package": "test_package", "apt install ./build-package/{fabricd,fabricctl,libpmixfab0}_*.deb": "test_package",
     "apt remove fabricd": "test_package", "apt purge fabricd": "test_package",
     "udevadm control --reload && udevadm trigger --subsystem-match=infiniband_mad": "the machine has no udev",

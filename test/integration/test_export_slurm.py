@@ -47,13 +47,13 @@ def spelled(text):
 
 class Slurm:
     """slurmctld alone, on a machine of its own. Its nodes are those of a cloud, which it takes for idle without anybody on them. Debian's,
-    or the one that is installed in `prefix`; with a file topology.yaml it has no need of a plugin."""
+    or the one that is installed in `prefix`; with a file topology.yaml it has no need of a plugin. more: further lines of slurm.conf."""
 
     def __init__(self, cluster, topology, nodes, plugin="topology/tree", prefix=None, file="topology.conf", more=""):
         self.cluster, self.dir, self.prefix = cluster, lab.tmpdir(), prefix
         os.makedirs(os.path.join(self.dir, "state"))
         lab.replace_file(os.path.join(self.dir, file), topology)
-        conf = CONF.format(dir=self.dir, plugin=plugin)
+        conf = CONF.format(dir=self.dir, plugin=plugin) + more
         for at in range(0, len(nodes), 250):
             conf += f"NodeName={','.join(nodes[at:at + 250])} CPUs=4 State=CLOUD\n"
         lab.replace_file(os.path.join(self.dir, "slurm.conf"),
