@@ -464,8 +464,13 @@ enum ctl_exit ctl_blocks_make(struct ctl_export *x, const struct ctl_tree *tree,
         status = ctl_places_load(x->names, blocks) ?: blocks_build(tree, blocks);
     if (status == CTL_DONE)
         status = ctl_places_fill(x, tree, blocks) ?: blocks_of_places(x, blocks);
-    if (status == CTL_DONE && blocks->base == 0)
+    if (status == CTL_DONE && blocks->base == 0) {
         status = infer_sizes(tree, blocks);
+        /* such a slurmctld ends at a block that has fewer hosts than the first size */
+        for (uint32_t i = 0; i < blocks->n && blocks->no_empty; i++)
+            if (tree->vertices[blocks->leaves[i]].n_hosts < blocks->base)
+                blocks->base = tree->vertices[blocks->leaves[i]].n_hosts;
+    }
     return status ?: lost_sizes(x, tree, blocks);
 }
 

@@ -323,6 +323,64 @@ class Planes(Case):
         self.export()
 
 
+class Blocks(Case):
+    """topology/block, from 23.11 on. Before 25.05 a block without hosts, or with fewer than the first of BlockSizes, ends slurmctld."""
+
+    def setUp(self):
+        if self.version < (23, 11):
+            self.skipTest("Slurm before 23.11 has no blocks")
+        self.old = () if self.version >= (25, 5) else ("--slurm", "%d.%02d" % self.version)
+
+    def blocks(self):
+        found = re.findall(r"(?m)^BlockName=\S+ BlockIndex=\d+ Nodes=(\S+) ", self.slurm.ask("show", "topology").stdout)
+        return {frozenset(spelled(nodes)) for nodes in found}
+
+    def agree(self, what):
+        self.assertEqual(self.blocks(), {frozenset(hosts) for leaf, hosts in self.fabric.hosts.items() if leaf not in self.fabric.away and hosts},
+                         f"{what}\n{self.slurm.log()[-800:]}")
+        self.assertEqual(self.slurm.difference(self.exported)[0], 0, what)
+
+    def test_each_change(self):
+        self.begin(Fabric(2, 3, 4), "slurm-block", plugin="topology/block", more=self.old)
+        self.applied()
+        self.agree("at first")
+        pick = random.Random(36)
+        for number in range(100 if lab.ALL else 15):
+            what = f"{number}: {self.fabric.change(pick)}"
+            self.publish()
+            said = self.applied()
+            self.agree(f"{what}: {said}")
+            self.assertEqual(self.applied(), "", what)
+
+    def test_a_rack_that_is_planned(self):
+        """A new leaf takes a placeholder, and its hosts move there: Slurm is not reconfigured, and no other block is either."""
+        if self.old:
+            self.skipTest("Slurm before 25.05 changes no place by scontrol")
+        fabric = Fabric(2, 2, 4)
+        fabric.away["leaf1x1"] = True
+        self.begin(fabric, "slurm-block", plugin="topology/block", more=("--spare", "2", "--block-sizes", "2,4"))
+        self.applied()
+        before = self.slurm.reconfigures()
+        for gone in (False, True, False):
+            fabric.away = {"leaf1x1": True} if gone else {}
+            self.publish()
+            self.applied()
+            self.agree(f"the rack is {'gone' if gone else 'there'}")
+        self.assertEqual(self.slurm.reconfigures(), before)
+
+    def test_lost_nodes(self):
+        """slurmctld loses nodes from their block."""
+        if self.old:
+            self.skipTest("Slurm before 25.05 changes no place by scontrol")
+        self.begin(Fabric(2, 2, 4), "slurm-block", plugin="topology/block")
+        self.applied()
+        self.assertEqual(self.slurm.ask("update", "NodeName=n[002-003]", "Topology=").returncode, 0)
+        status, value = self.slurm.difference(self.exported)
+        self.assertEqual((status, [move["node"] for move in value["moves"]]), (1, ["n002", "n003"]))
+        self.applied("--repair")
+        self.agree("repaired")
+
+
 class Drift(Case):
     """Somebody changes Slurm, or its file."""
 
