@@ -357,6 +357,8 @@ static void exports_read_hold(struct exports *x)
 int exports_hold(struct exports *x, const char *user, const char *reason, struct fab_err *err)
 {
     char beside[PATH_MAX];
+    if (x->n == 0)
+        return fab_fail(err, PMIXFAB_ERR_NOTFOUND, "hold: there is no file in [exports.files]");
     json_t *hold = json_pack("{s:o, s:s, s:s}", "since", control_time(clock_now(CLOCK_REALTIME)), "user",
                              user, "reason", reason);
     char *text = hold != NULL ? json_dumps(hold, JSON_INDENT(1)) : NULL;

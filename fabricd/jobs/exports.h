@@ -41,7 +41,8 @@ bool exports_busy(const struct exports *exports);
 uint64_t exports_ended(const struct exports *exports);
 /*
  * Hold all exports from now on, also after a restart, and what depends on them: a file in their folder
- * records the hold. fabricctl slurm apply respects it as well. PMIXFAB_ERR_IO.
+ * records the hold. fabricctl slurm apply respects it as well. PMIXFAB_ERR_NOTFOUND: there is
+ * no export; _IO.
  */
 int exports_hold(struct exports *exports, const char *user, const char *reason, struct fab_err *err);
 /* End the hold; what is due runs. PMIXFAB_ERR_NOTFOUND: there is none; _IO. */

@@ -69,7 +69,7 @@ def measure(cluster):
         reconfigured.append(Client(slurm).during(lambda: slurm.ask("reconfigure")))
     slurm.stop()
     name = "slurm"
-    bench.note(f"Slurm {'.'.join(map(str, kept.version()))}")
+    bench.note(f"Slurm {'%d.%02d' % kept.version()}")
     bench.report(name, f"{MOVED} of 2000 hosts move: apply", bench.median(row[0] for row in applied), "ms")
     bench.report(name, "longest wait of a client meanwhile", bench.median(row[1] for row in applied), "ms", "a reconfigure",
                  bench.median(row[1] for row in reconfigured))

@@ -10,7 +10,7 @@ import lab
 PROGRAM = re.compile(r"(?:\./dev|cmake|apt|systemctl|systemd-\w+|udevadm|modprobe|journalctl|fabricd|fabricctl|pquery|"
                      r"ibnetdiscover|srun|mpirun|scontrol|pmix_info|ompi_info|ldconfig)\s")
 # What is written like a command and is none.
-MENTIONED = {"fabricd does not answer", "fabricctl --rundir", "cmake --install"}
+MENTIONED = {"fabricctl slurm apply", "fabricd does not answer", "fabricctl --rundir", "cmake --install"}
 # What cannot be done in such a machine, or has a test of its own. One that no document shows any more is refused.
 ELSEWHERE = {
     "./dev run": "test_tour", "./dev run --real": "test_tour", "./dev test": "this is it",
@@ -22,7 +22,7 @@ ELSEWHERE = {
     "systemctl edit fabricd": "an editor on a terminal",
     "fabricd --role node": "test_node; the unit does it here",
     "ibnetdiscover > site.txt": "the machine has no subnet; test_probes reads such a file",
-    "scontrol reconfigure": "test_slurm_topology, with a slurmctld",
+    "fabricctl slurm diff /var/lib/fabricd/exports/topology.conf": "test_slurm_kept, with a slurmctld",
     "fabricctl watch": "test_watch; it goes on until somebody ends it",
     "fabricctl endpoints --free JOB PID": "test_endpoints; it needs a job that has some",
     "fabricctl diff before.txt after.txt": "test_fabricctl_lists",
@@ -32,7 +32,7 @@ LAUNCHES = re.compile(r"(?:srun|mpirun)\s") # test_launch has three nodes for th
 STATUS = {"systemctl status munge": 3} # no munged runs there
 WORDS = {"HOST": "node017", "DIR": "/srv/scratch", "FILE": "/srv/scratch/site.db"} # what the reader fills in
 CAPTURE, CONFIG, BACKUP = "/etc/fabric.txt", "/etc/fabricd.conf", "/var/backups/fabricd/fabricd.db"
-SCHEDULER = f"[fabricd]\nprobe = file:{CAPTURE}\ninterval = 0\n"
+SCHEDULER = f"[fabricd]\nprobe = file:{CAPTURE}\ninterval = 0\n[exports.files]\nlist = hostlist\n"
 
 
 def commands(text):

@@ -2,6 +2,7 @@
 Slurm's user, and Debian's slurmctld has it."""
 import json
 import os
+import re
 import subprocess
 import unittest
 
@@ -11,7 +12,7 @@ import test_service
 
 SERVICE, PATH = "fabricd-slurm@topology.conf.service", "fabricd-slurm@topology.conf.path"
 EXPORTED, PLACE, CAPTURE = "/var/lib/fabricd/exports", "/var/lib/fabricd-slurm", "/etc/fabric.txt"
-CONFIG = f"[fabricd]\nprobe = file:{CAPTURE}\ninterval = 0\n[exports]\npace = 1\n[exports.files]\ntopology.conf = slurm-tree\n"
+CONFIG = f"[fabricd]\nprobe = file:{CAPTURE}\ninterval = 0\n[exports]\npace = 1\n[exports.files]\ntopology.conf = slurm-tree\n[slurm]\nround = 1\n"
 SLURM = """
 ClusterName=lab
 SlurmctldHost=booted(10.91.7.1)
@@ -92,6 +93,8 @@ class Slurm(unittest.TestCase):
         for _ in range(2):
             self.wait_leaf(self.change())
         self.assertRegex(machine.do("fabricctl", "status"), r"(?m)^export +topology.conf, of generation \d+, ")
+        lab.wait_for(lambda: re.search(rf"(?m)^slurm +agrees with {EXPORTED}/topology.conf, ", machine.do("fabricctl", "status")),
+                     what="fabricd's own comparison")
         self.assertEqual(machine.do("stat", "-c", "%U %a", f"{EXPORTED}/topology.conf").split(), ["fabricd", "644"])
         self.assertEqual(machine.do("stat", "-c", "%U %a", f"{PLACE}/topology.conf").split(), ["slurm", "644"])
         self.assertEqual(machine.show(PATH, "ActiveState"), "active")
@@ -128,7 +131,7 @@ class Slurm(unittest.TestCase):
         self.assertEqual(machine.show(SERVICE, "Result"), "success")
 
     def test_outside_of_its_folders_the_unit_writes_nothing(self):
-        self.machine.write("/etc/fabricd.conf", CONFIG + "/etc/slurm/fabric.conf = slurm-tree\n")
+        self.machine.write("/etc/fabricd.conf", CONFIG.replace("[slurm]", "/etc/slurm/fabric.conf = slurm-tree\n[slurm]") + "\n")
         self.machine.do("systemctl", "restart", "fabricd")
         self.machine.until("idle")
         self.assertRegex(self.exports()[1]["why"], "/etc/slurm/fabric.conf: Read-only file system")
