@@ -174,7 +174,14 @@ static enum ctl_exit apply_moves(struct slurm_run *run)
 
 /* ---- the order of the steps ---- */
 
-/* Return the digest of the file and of all that slurmctld shows. */
+/* Return whether also a move needs a reconfigure. */
+static bool needs_all(const struct slurm_run *run)
+{
+    const char *why;
+    return run->difference.n_structure == 0 && slurm_run_needs_reconfigure(run, &why);
+}
+
+/* Return the digest of the file and of the difference that a reconfigure has to remove. */
 static void apply_digest(const struct slurm_run *run, char digest[static SLURM_DIGEST])
 {
     char *text = NULL;
@@ -182,6 +189,8 @@ static void apply_digest(const struct slurm_run *run, char digest[static SLURM_D
     FILE *out = open_memstream(&text, &size);
     for (uint32_t i = 0; out != NULL && i < run->difference.n_structure; i++)
         fprintf(out, "%s\n", run->difference.structure[i]);
+    for (uint32_t i = 0; out != NULL && needs_all(run) && i < run->difference.n_moves; i++)
+        fprintf(out, "%s: %s\n", run->difference.moves[i].node, run->difference.moves[i].change);
     if (out != NULL) {
         fputs(run->text, out);
         fclose(out);
@@ -198,6 +207,7 @@ static enum ctl_exit apply_structure(struct slurm_run *run, struct slurm_state *
 {
     char digest[SLURM_DIGEST], reason[400];
     const char *why = NULL;
+    bool left;
     enum ctl_exit status = CTL_DONE;
     apply_digest(run, digest);
     if (run->difference.plugin) {
@@ -213,10 +223,15 @@ static enum ctl_exit apply_structure(struct slurm_run *run, struct slurm_state *
     }
     if (status != CTL_DONE)
         return status;
-    slurm_state_set(state, "left", run->difference.n_structure > 0 ? digest : NULL);
-    if (run->difference.n_structure == 0)
+    left = slurm_run_differs(run) && slurm_run_needs_reconfigure(run, &why);
+    slurm_state_set(state, "left", left ? digest : NULL);
+    if (!left)
         return CTL_DONE;
-    snprintf(reason, sizeof reason, "%s", run->difference.structure[0]);
+    if (run->difference.n_structure > 0)
+        snprintf(reason, sizeof reason, "%s", run->difference.structure[0]);
+    else
+        snprintf(reason, sizeof reason, "%.100s: %.200s", run->difference.moves[0].node,
+                 run->difference.moves[0].change);
     snprintf(
         run->why, sizeof run->why,
         "%s, also after a reconfigure: see that slurmctld reads %s (a link beside slurm.conf), and its log",
@@ -232,18 +247,16 @@ static enum ctl_exit apply_difference(struct slurm_run *run, struct slurm_state 
     enum ctl_exit status = CTL_DONE;
     if (slurm_run_needs_reconfigure(run, &why))
         status = apply_structure(run, state);
-    if (status == CTL_DONE && run->difference.n_moves > 0 && run->version >= SLURM_UPDATES) {
-        slurm_print_moves(&run->difference);
-        status = apply_moves(run);
-        status = slurm_run_compare(run) != CTL_DONE ? CTL_FAILED : status;
-        if (status == CTL_DONE && slurm_run_differs(run))
-            snprintf(run->why, sizeof run->why, "%.100s: %.200s: slurmctld did not take the change",
-                     run->difference.n_moves > 0 ? run->difference.moves[0].node : run->file.items[0].name,
-                     run->difference.n_moves > 0 ? run->difference.moves[0].change
-                                                 : run->difference.structure[0]);
-    } else if (status == CTL_DONE && slurm_run_differs(run))
-        snprintf(run->why, sizeof run->why, "%.100s: %.200s, also after a reconfigure: see slurmctld's log",
-                 run->difference.moves[0].node, run->difference.moves[0].change);
+    if (status != CTL_DONE || run->difference.n_moves == 0)
+        return status;
+    slurm_print_moves(&run->difference);
+    status = apply_moves(run);
+    status = slurm_run_compare(run) != CTL_DONE ? CTL_FAILED : status;
+    if (status == CTL_DONE && slurm_run_differs(run))
+        snprintf(run->why, sizeof run->why, "%.100s: %.200s: slurmctld did not take the change",
+                 run->difference.n_moves > 0 ? run->difference.moves[0].node : run->file.items[0].name,
+                 run->difference.n_moves > 0 ? run->difference.moves[0].change
+                                             : run->difference.structure[0]);
     return status == CTL_DONE && slurm_run_differs(run) ? CTL_FAILED : status;
 }
 

@@ -205,8 +205,9 @@ static int yaml_key(struct reader *r, const char *key, char *value)
         return add_topology(r, value, SLURM_FLAT);
     if (t == NULL)
         return read_failed(r, "before the first topology", key);
+    /* "ring:" begins the rings of a topology, and "ring: NAME" is one of them */
     for (size_t i = 0; i < CTL_COUNT(kinds); i++)
-        if (strcmp(kinds[i], key) == 0) {
+        if (strcmp(kinds[i], key) == 0 && (*value == '\0' || i == SLURM_FLAT)) {
             t->kind = (enum slurm_kind)i;
             return 0;
         }

@@ -78,8 +78,11 @@ class Answers(unittest.TestCase):
         self.refused("no SLURM_VERSION in its answer")
         self.answer("config", "SLURM_VERSION = 24.11.5\n")  # the older one counts: no node is moved by an update
         self.answer("topology", TREE.replace("n[1-2]", "n1").replace("n[3-4]", "n[2-4]"))
-        self.slurm("apply")
-        self.assertEqual(self.changes(), ["reconfigure"])
+        for _ in range(3):  # a slurmctld that reads another file: one reconfigure, not one each round
+            done = self.slurm("apply")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("n2: leaf2 in Slurm, leaf1 in the file, also after a reconfigure", done.stderr)
+            self.assertEqual(self.changes(), ["reconfigure"])
 
     def test_cut_and_garbage(self):
         for topology, why in ((TREE[:-1], "the answer was cut"), ("rubbish\n", "not KEY=VALUE: rubbish"), ("Leaf=a Nodes=b\n", "unknown key: Leaf"),
@@ -153,6 +156,70 @@ class Answers(unittest.TestCase):
             self.answer("topology", wrong)
             value = json.loads(self.slurm("diff", "--json").stdout)
             self.assertEqual((value["structure"], value["reconfigure"]), ([f"default: {why}"], True))
+
+    def test_yaml_of_each_kind(self):
+        """What `fabricctl export slurm-yaml` writes, and what Slurm 26.05 shows of it."""
+        lab.replace_file(self.file, """# by hand
+---
+- topology: "b"
+  cluster_default: true
+  block:
+    block_sizes:
+      - 2
+      - 4
+    blocks:
+      - block: "x"
+        nodes: "n[1-2]"
+      - block: "spare1"
+- topology: "f"
+  cluster_default: false
+  flat: true
+- topology: "r"
+  ring:
+    rings:
+      - ring: "r"
+        nodes: "n[1-4]"
+- topology: "t"
+  torus3d:
+    toruses:
+      - name: "t"
+        dims:
+          x: 2
+          y: 2
+          z: 1
+        nodes: "n[1-4]"
+        placements:
+          - dims:
+              x: 1
+              y: 1
+              z: 1
+""")
+        shown = {"b": "BlockName=x BlockIndex=0 Nodes=n[1-2] BlockSize=2\nBlockName=spare1 BlockIndex=1 BlockSize=2\n"
+                      "AggregatedBlock=spare1,x BlockIndex=2 Nodes=n[1-2] BlockSize=4\n",
+                 "f": "", "r": "RingName=r Nodes=n[1-4] RingSize=4\n",
+                 "t": "TorusName=t Dims=2x2x1 Nodes=n[1-4]\n  TorusName=t PlacementDims=1x1x1(1) Anchors=4\n"}
+        lab.replace_file(self.path("scontrol"), SCRIPT.format(folder=self.folder).replace("*topology*) name=topology", "*topology*) name=topology-$3"))
+        os.chmod(self.path("scontrol"), 0o755)
+
+        def difference(**changed):
+            for name, text in dict(shown, **changed).items():
+                self.answer(f"topology-{name}", text)
+            value = json.loads(self.slurm("diff", "--json").stdout)
+            return [move["node"] for move in value["moves"]], value["structure"]
+        self.assertEqual(difference(), ([], []))
+        self.assertEqual(difference(b=shown["b"].replace("n[1-2]", "n1")), (["n2"], []))
+        self.assertEqual(difference(r="RingName=r Nodes=n[2,1,3-4] RingSize=4\n"), ([], ["r: ring r has other nodes in Slurm than in the file"]))
+        self.assertEqual(difference(t=shown["t"].replace("n[1-4]", "n[1-3]")), ([], ["t: torus3d t has other nodes in Slurm than in the file"]))
+        self.assertEqual(difference(f=TREE), ([], ["topology f is topology/tree in Slurm, topology/flat in the file"]))
+
+    def test_a_ring_beside_a_tree(self):
+        """An update would take the nodes out of the ring: only the file changes them."""
+        lab.replace_file(self.file, '---\n- topology: "t"\n  cluster_default: true\n  tree:\n    switches:\n      - switch: "a"\n'
+                         '        nodes: "n[1-3]"\n- topology: "r"\n  ring:\n    rings:\n      - ring: "r"\n        nodes: "n[1-3]"\n')
+        self.answer("topology", "SwitchName=a Level=0 LinkSpeed=1 Nodes=n[1-2]\n")
+        for _ in range(2):
+            self.assertEqual(self.slurm("apply").returncode, 1)
+            self.assertEqual(self.changes(), ["reconfigure"])
 
     def test_held(self):
         self.answer("topology", TREE.replace("n[1-2]", "n1").replace("n[3-4]", "n[2-4]"))

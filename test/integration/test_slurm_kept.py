@@ -297,6 +297,21 @@ class Planes(Case):
             self.agree(f"{what}: {said}")
         self.assertEqual(self.slurm.reconfigures(), before)
 
+    def test_kinds(self):
+        """A tree, blocks and a flat topology of one plane: each node moves in all of them at once."""
+        self.begin(Fabric(2, 3, 4), "slurm-yaml", "topology.yaml", "topology/flat", more=("--topologies", "*t=tree:ib0 b=block:ib0 f=flat"))
+        self.assertEqual(self.applied(), "")
+        pick = random.Random(37)
+        for number in range(100 if lab.ALL else 15):
+            what = f"{number}: {self.fabric.change(pick)}"
+            self.publish()
+            said = self.applied()
+            self.assertEqual(self.slurm.parts("t"), self.fabric.parts(), f"{what}: {said}")
+            found = re.findall(r"(?m)^BlockName=\S+ BlockIndex=\d+ Nodes=(\S+) ", self.slurm.ask("show", "topology", "b").stdout)
+            self.assertEqual({frozenset(spelled(nodes)) for nodes in found},
+                             {frozenset(hosts) for leaf, hosts in self.fabric.hosts.items() if leaf not in self.fabric.away and hosts}, what)
+            self.assertEqual(self.slurm.difference(self.exported)[0], 0, what)
+
     def test_a_topology_more(self):
         self.begin(Fabric(2, 2, 2), "slurm-yaml", "topology.yaml", "topology/flat")
         self.applied()
