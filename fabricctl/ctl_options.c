@@ -61,11 +61,9 @@ static enum ctl_exit print_values(const struct ctl *ctl, const char *of)
 {
     static const struct {
         const char *of, *words;
-    } fixed[] = {{"--format", "text json csv"},
-                 {"--severity", "error warning notice"},
-                 {"--objective", "sum max switches"},
-                 {"log", "error warning info debug"},
-                 {"export", FAB_EXPORT_FORMATS}};
+    } fixed[] = {{"--format", "text json csv"},       {"--severity", "error warning notice"},
+                 {"--objective", "sum max switches"}, {"log", "error warning info debug"},
+                 {"export", FAB_EXPORT_FORMATS},      {"slurm", "diff apply"}};
     unsigned kinds = strcmp(of, "--plane") == 0 ? CTL_PLANES
                      : strcmp(of, "--host") == 0 || strcmp(of, "--from") == 0 || strcmp(of, "--exclude") == 0
                          ? CTL_HOSTS

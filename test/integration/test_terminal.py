@@ -98,7 +98,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.complete("fabricctl", "switches", "l"), ["leaf1", "leaf2"])
         self.assertEqual(self.complete("fabricctl", "show", "node000"), [f"node{n:04}" for n in range(1, 7)])
         self.assertEqual(self.complete("fabricctl", "refresh", "--switch", "sp"), ["spine1"])
-        self.assertEqual(self.complete("fabricctl", "export", "slurm-t"), ["slurm-tree"])
+        self.assertEqual(self.complete("fabricctl", "export", "slurm-tr"), ["slurm-tree"])
         self.assertEqual(self.complete("fabricctl", "log", "d"), ["debug"])
         self.assertEqual(self.complete("fabricctl", "devices", "--dow"), ["--down"])
         self.assertEqual(self.complete("fabricctl", "sw"), ["switches"])
