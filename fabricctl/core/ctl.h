@@ -98,12 +98,23 @@ int ctl_main(int argc, char **argv);
 
 /*
  * Write one line to standard error, after "fabricctl: " and without bytes that a terminal would interpret.
- * Return CTL_FAILED.
  */
-enum ctl_exit ctl_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* As above, and return CTL_USAGE. */
-enum ctl_exit ctl_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-enum ctl_exit ctl_nomem(void);
+void ctl_error_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* As above, and return CTL_FAILED, or CTL_USAGE. A caller's analyser sees that the status is no success. */
+#define ctl_error(...)                                                                                       \
+    __extension__({                                                                                          \
+        ctl_error_line(__VA_ARGS__);                                                                         \
+        CTL_FAILED;                                                                                          \
+    })
+#define ctl_usage(...)                                                                                       \
+    __extension__({                                                                                          \
+        ctl_error_line(__VA_ARGS__);                                                                         \
+        CTL_USAGE;                                                                                           \
+    })
+static inline enum ctl_exit ctl_nomem(void)
+{
+    return ctl_error("out of memory: this process: ask for less, or raise its limit");
+}
 
 /* Flush standard output. Return `status`, or CTL_FAILED with a message if a write failed. */
 enum ctl_exit ctl_finish(enum ctl_exit status);

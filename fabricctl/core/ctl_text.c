@@ -204,27 +204,12 @@ static void error_line(const char *fmt, va_list args)
     free(line);
 }
 
-enum ctl_exit ctl_error(const char *fmt, ...)
+void ctl_error_line(const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
     error_line(fmt, args);
     va_end(args);
-    return CTL_FAILED;
-}
-
-enum ctl_exit ctl_usage(const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    error_line(fmt, args);
-    va_end(args);
-    return CTL_USAGE;
-}
-
-enum ctl_exit ctl_nomem(void)
-{
-    return ctl_error("out of memory: this process: ask for less, or raise its limit");
 }
 
 enum ctl_exit ctl_finish(enum ctl_exit status)

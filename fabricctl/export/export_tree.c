@@ -336,7 +336,7 @@ static enum ctl_exit planting_hosts(struct planting *p, const char **placed, uin
 {
     const uint32_t room = p->plane.n_hosts;
     const char **lost = malloc((room + (size_t)1) * LOST_KINDS * sizeof *lost);
-    enum host_at *how = malloc((room + (size_t)1) * sizeof *how);
+    enum host_at *how = calloc(room + (size_t)1, sizeof *how);
     const struct bases bases = {p->x, p->fab, &p->plane, p->base, p->n_bases};
     uint32_t n_lost[LOST_KINDS] = {0};
     enum ctl_exit status = CTL_DONE;

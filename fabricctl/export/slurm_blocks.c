@@ -150,9 +150,8 @@ static enum ctl_exit blocks_build(const struct ctl_tree *tree, struct ctl_blocks
     o.first = calloc(n, sizeof *o.first);
     o.rest = calloc(n, sizeof *o.rest);
     o.gone = calloc(n, sizeof *o.gone);
-    if (blocks->leaves == NULL || o.below == NULL || o.first == NULL || o.rest == NULL || o.gone == NULL)
-        status = ctl_nomem();
-    else if (!ctl_places_gone(blocks, tree, o.gone, &o.n_gone))
+    if (blocks->leaves == NULL || o.below == NULL || o.first == NULL || o.rest == NULL || o.gone == NULL ||
+        !ctl_places_gone(blocks, tree, o.gone, &o.n_gone))
         status = ctl_nomem();
     else
         order_blocks(&o);

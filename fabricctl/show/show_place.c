@@ -154,7 +154,7 @@ static enum ctl_exit placed_show(const struct ctl *ctl, const struct placed *pla
 {
     struct told told = {.placed = placed};
     enum ctl_exit status = CTL_DONE;
-    told.names = malloc(placed->n * sizeof *told.names);
+    told.names = malloc((placed->n + (size_t)1) * sizeof *told.names);
     for (uint32_t i = 0; told.names != NULL && i < placed->n; i++)
         told.names[i] = told_host(&told, placed->hosts[i]);
     told.folded = told.names != NULL ? fab_hostlist_fold(told.names, placed->n) : NULL;

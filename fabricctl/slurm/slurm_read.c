@@ -130,7 +130,9 @@ static int slurm_conf_word(struct reader *r, char *key, char *value, bool skip)
     if (strcmp(key, "Switches") == 0)
         return skip ? 0 : set_below(r, value, true);
     if (strcmp(key, "Level") == 0) {
-        newest(r)->units[newest(r)->n_units - 1].inner = strcmp(value, "0") != 0;
+        struct slurm_topology *t = newest(r);
+        if (t->units != NULL && !skip)
+            t->units[t->n_units - 1].inner = strcmp(value, "0") != 0;
         return 0;
     }
     /* slurmctld also shows LinkSpeed, BlockIndex, RingSize, Dims */
