@@ -84,10 +84,7 @@ static bool fresh_ask(struct pmix_fresh *fresh)
 
 void pmix_fresh_look(struct pmix_fresh *fresh)
 {
-    const bool marked = fresh_is_marked(fresh);
-    if (marked)
-        fresh_set(fresh, true);
-    else if (fresh->fd < 0 && (fresh->stale || !fresh->known) && !fresh_ask(fresh))
+    if (fresh_is_marked(fresh) || (fresh->fd < 0 && (fresh->stale || !fresh->known) && !fresh_ask(fresh)))
         fresh_set(fresh, true);
 }
 

@@ -26,9 +26,11 @@ static int passed = -1;    /* a unit's socket */
 static void starter_take_passed(void)
 {
     const char *pid = getenv("LISTEN_PID"), *n = getenv("LISTEN_FDS");
-    if (pid != NULL && n != NULL && strtol(pid, NULL, 10) == getpid() && strtol(n, NULL, 10) > 0)
+    const long n_passed =
+        pid != NULL && n != NULL && strtol(pid, NULL, 10) == getpid() ? strtol(n, NULL, 10) : 0;
+    if (n_passed > 0)
         passed = fcntl(FIRST_PASSED, F_DUPFD_CLOEXEC, 16);
-    for (long i = 0; passed >= 0 && i < strtol(n, NULL, 10) && i < 16; i++)
+    for (long i = 0; passed >= 0 && i < n_passed && i < 16; i++)
         close(FIRST_PASSED + (int)i);
     unsetenv("LISTEN_PID");
     unsetenv("LISTEN_FDS");

@@ -290,6 +290,7 @@ enum ctl_exit slurm_nodes(const char *feature, struct fab_hostlist *nodes, struc
     static const char *const words[] = {"--oneliner", "show", "nodes", NULL};
     enum ctl_exit status = slurm_ask(words, CTL_ANSWER_SECONDS, answer);
     *nodes = (struct fab_hostlist){0};
+    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): the text ends with a 0 */
     for (const char *line = status == CTL_DONE ? answer->text : ""; status == CTL_DONE && *line != '\0';) {
         const size_t size = strcspn(line, "\n");
         size_t len = 0, n = 0;

@@ -213,7 +213,7 @@ static int endpoints_watch(struct endpoints *endpoints, pid_t pid, struct starte
 {
     int rc = starter_new(endpoints->base, pid, endpoints_on_ended, endpoints, out, err);
     if (rc == PMIXFAB_OK)
-        DL_APPEND(endpoints->starters, *out);
+        DL_APPEND(endpoints->starters, *out); /* NOLINT(clang-analyzer-core.NullDereference): of the macro */
     return rc;
 }
 

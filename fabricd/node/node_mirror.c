@@ -162,7 +162,7 @@ static void mirror_publish_set(struct mirror *m)
     m->set = mirror_make_set(m);
     int rc = m->set == NULL || !list_changes(m) ? fab_fail(&err, PMIXFAB_ERR_NOMEM, "out of memory")
                                                 : mirror_write_files(m, &err);
-    if (rc != PMIXFAB_OK)
+    if (rc != PMIXFAB_OK || m->set == NULL)
         give_up(m, rc, err.text);
     else
         m->calls.changes(true, m->changes, m->n_changes, m->set->generation, mirror_put_in_place, m,
