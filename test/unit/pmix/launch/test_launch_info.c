@@ -3,6 +3,7 @@
 
 #include "pmix/answers/device.h"
 #include "pmix/answers/value.h"
+#include "test/unit/put_text.h"
 #include "test/unit/snapshot_world.h"
 
 #define MAX_PUTS 200000
@@ -126,6 +127,34 @@ TEST(test_a_job)
         assert_int_equal(count(&sink, rank, PMIX_FABRIC_DEVICES, &at), rank == 1 || rank == 2);
     }
     free(sink.puts);
+    pmixfab_close(fab);
+    world_destroy(&world);
+}
+
+/* A host that the library would take for another has a number in its array, and nothing else changes. */
+TEST(test_a_host_with_a_number)
+{
+    struct world world;
+    world_open(&world, "fattree3:4");
+    struct pmixfab *fab = layer_open(&world.layers[0]);
+    struct fab_launch_job job = job_of((const struct pmixfab *const[]){fab}, 1);
+    struct fab_launch_told told;
+    OWNED(free) char *without = put_text_job(&job, &told);
+    assert_null(strstr(without, PMIX_NODEID));
+    for (uint32_t h = 0; h < 3; h++) {
+        job.clash = hosts[h];
+        OWNED(free) char *with = put_text_job(&job, &told);
+        const char *name = printed("%s: %u %u[ %s/0=%u %s", PMIX_NODE_INFO_ARRAY, PMIX_DATA_ARRAY, PMIX_INFO,
+                                   PMIX_HOSTNAME, PMIX_STRING, hosts[h]);
+        const char *at = strstr(without, name);
+        assert_non_null(at);
+        at += strlen(name);
+        assert_string_equal(with, printed("%.*s %s/0=%u %u%s", (int)(at - without), without, PMIX_NODEID,
+                                          PMIX_UINT32, FAB_LAUNCH_NODE, at));
+    }
+    job.clash = "stranger"; /* it is not in the fabric, so it has no array */
+    OWNED(free) char *same = put_text_job(&job, &told);
+    assert_string_equal(same, without);
     pmixfab_close(fab);
     world_destroy(&world);
 }
