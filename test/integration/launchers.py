@@ -409,6 +409,13 @@ class ByAgent(Launcher):
         self.require(self.name, self.on_nodes)
         self.agent = cluster.agent(cluster.folder(self.name))
 
+    def rankfile(self, ranks):
+        """As fabricctl export rankfile writes it."""
+        path = os.path.join(self.cluster.folder("rankfile"), "ranks")
+        slots = [ranks[:rank].count(node) for rank, node in enumerate(ranks)]
+        lab.replace_file(path, "".join(f"rank {rank}={node} slot={slot}\n" for rank, (node, slot) in enumerate(zip(ranks, slots))))
+        return path
+
     def run(self, *args, **options):
         done = super().run(*args, **options)
         # Said when an agent that it has started was quicker than itself; and, by Open MPI 5, for each query of a job.
@@ -435,13 +442,6 @@ class OpenMpi(ByAgent):
                 "--mca", "plm_rsh_agent", self.agent, "--mca", "oob_tcp_if_include", self.cluster.NETWORK,
                 "--mca", "ras", "^slurm", *more, *command]
 
-    def rankfile(self, ranks):
-        """As fabricctl export rankfile writes it."""
-        path = os.path.join(self.cluster.folder("rankfile"), "ranks")
-        slots = [ranks[:rank].count(node) for rank, node in enumerate(ranks)]
-        lab.replace_file(path, "".join(f"rank {rank}={node} slot={slot}\n" for rank, (node, slot) in enumerate(zip(ranks, slots))))
-        return path
-
 
 class Prrte(ByAgent):
     """prterun, which is what the mpirun of Open MPI 5 is."""
@@ -451,11 +451,13 @@ class Prrte(ByAgent):
     def environment(self):
         return {"PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
-    def argv(self, per_node, command, nodes=None, more=()):
+    def argv(self, per_node, command, nodes=None, more=(), at=None, ranks=None):
+        """As that of OpenMpi."""
         nodes = nodes or self.cluster.names
         where = ",".join(f"{name}:{per_node}" for name in nodes)
-        return [*self.cluster.nodes[nodes[0]].inside(), self.command("prterun"), "--host", where, "-np", str(per_node * len(nodes)),
-                "--map-by", f"ppr:{per_node}:node", "--bind-to", "none", "--prtemca", "plm", "ssh",
+        mapped = ["--map-by", f"rankfile:file={self.rankfile(ranks)}" if ranks else f"ppr:{per_node}:node", "--bind-to", "none"]
+        return [*self.cluster.machines[at or nodes[0]].inside(), self.command("prterun"), "--host", where, "-np", str(per_node * len(nodes)),
+                *mapped, "--prtemca", "plm", "ssh",
                 "--prtemca", "plm_ssh_agent", self.agent, "--prtemca", "prte_if_include", self.cluster.NETWORK,
                 "--prtemca", "ras", "^slurm", *more, *command]
 

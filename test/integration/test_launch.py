@@ -332,24 +332,24 @@ class Numbers(Case):
         self.install()
         self.expected = Expected(self.served())
 
-    def mpirun(self):
-        found = [launcher for launcher in self.launchers if launcher.name == "mpirun"]
-        if not found:
-            self.skipTest("no mpirun of Open MPI 4 here")
-        return found[0]
+    def starters(self):
+        return [launcher for launcher in self.launchers if launcher.name != "srun"]
 
-    def test_mpirun_on_a_host_outside_the_job(self):
-        self.started(self.mpirun(), at="head")
+    def test_started_on_a_host_outside_the_job(self):
+        for launcher in self.starters():
+            self.started(launcher, at="head")
 
-    def test_mpirun_on_a_subset_of_the_nodes(self):
-        for nodes in (NODES[1:], NODES[::2], NODES[2:]):
-            for at in ("head", *NODES):
-                self.started(self.mpirun(), nodes, at=at)
+    def test_started_on_a_subset_of_the_nodes(self):
+        for launcher in self.starters():
+            for nodes in (NODES[1:], NODES[::2], NODES[2:]):
+                for at in ("head", *NODES):
+                    self.started(launcher, nodes, at=at)
 
-    def test_mpirun_with_a_rankfile(self):
-        for order in itertools.permutations(NODES):
-            self.started(self.mpirun(), ranks=[*order, *order])
-        self.started(self.mpirun(), ranks=[NODES[2], NODES[2], NODES[0], NODES[1], NODES[1], NODES[0]], at="head")
+    def test_with_a_rankfile(self):
+        for launcher in self.starters():
+            for order in itertools.permutations(NODES):
+                self.started(launcher, ranks=[*order, *order])
+            self.started(launcher, ranks=[NODES[2], NODES[2], NODES[0], NODES[1], NODES[1], NODES[0]], at="head")
 
     def test_srun_in_any_order(self):
         for launcher in Lab.slurms():

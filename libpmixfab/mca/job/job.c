@@ -109,12 +109,12 @@ pmix_status_t mca_job_put(void *to, pmix_rank_t rank, const char *key, pmix_valu
 }
 
 /*
- * Return the other node of the job that has the number of this one, `here`; NULL: none; free() it. The
+ * Return the node of the job that has the number of this one, to be freed with free(); NULL: none. The
  * library numbers the nodes of a job by their positions, and this node as its launcher does. mpirun of Open
  * MPI 4 counts the nodes from its own, which may have no rank. A client takes two nodes with equal numbers
  * for one.
  */
-static char *job_clash(const pmix_namespace_t *job, const char *here)
+static char *job_clash(const pmix_namespace_t *job)
 {
     pmix_value_t number;
     pmix_list_t found;
@@ -138,10 +138,6 @@ static char *job_clash(const pmix_namespace_t *job, const char *here)
         }
     }
     PMIX_LIST_DESTRUCT(&found);
-    if (name != NULL && here != NULL && strcmp(name, here) == 0) {
-        free(name);
-        return NULL;
-    }
     return name;
 }
 
@@ -161,7 +157,7 @@ pmix_status_t mca_job_tell(pmix_namespace_t *job, const struct pmixfab *const *p
                  job->nspace, job->nprocs);
         goto cleanup;
     }
-    clash = job_clash(job, map.here < map.n_hosts ? map.hosts[map.here] : NULL);
+    clash = job_clash(job);
     const struct fab_launch_job launch = {.planes = planes,
                                           .n_planes = n_planes,
                                           .hosts = map.hosts,

@@ -150,7 +150,7 @@ static const struct {
 
 static bool node_clashes(const struct fab_launch_job *job, uint32_t host)
 {
-    return job->clash != NULL && strcmp(job->hosts[host], job->clash) == 0;
+    return job->clash != NULL && host != job->here && strcmp(job->hosts[host], job->clash) == 0;
 }
 
 /* Make an array of the name, the number of a host that clashes, and the known keys. */

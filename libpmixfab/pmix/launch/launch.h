@@ -49,7 +49,7 @@ struct fab_launch_job {
     const char *const *cpus;         /* of each rank here, ascending: its binding, or NULL; or NULL for all */
     struct pmixfab_nearest *nearest; /* room for one of each rank here, or NULL */
     bool standard;                   /* coordinates in the form of the standard; else single ones */
-    const char *clash;               /* the host that gets FAB_LAUNCH_NODE as its number; NULL: none */
+    const char *clash;               /* another host, which gets FAB_LAUNCH_NODE as its number; or NULL */
 };
 
 /*
