@@ -390,9 +390,10 @@ KillWait=5
     def argv(self, per_node, command, nodes=None, more=(), user=None, listed=False):
         """listed: each rank's node is in the file $SLURM_HOSTFILE."""
         number = len(nodes or self.cluster.names)
-        where = ["--distribution=arbitrary"] if listed else ["--ntasks-per-node", str(per_node), "-w", ",".join(nodes or self.cluster.names)]
+        where = ["--distribution=arbitrary"] if listed else ["-N", str(number), "--ntasks-per-node", str(per_node),
+                                                             "-w", ",".join(nodes or self.cluster.names)]
         become = ["setpriv", f"--reuid={user}", "--regid=nogroup", "--clear-groups"] if user else []
-        return [*self.cluster.head.inside(), *become, self.command("srun"), "--quiet", f"--mpi={self.PLUGIN}", "-N", str(number), "-n",
+        return [*self.cluster.head.inside(), *become, self.command("srun"), "--quiet", f"--mpi={self.PLUGIN}", "-n",
                 str(number * per_node), *where, "-D", "/", *more, *command]
 
     def log(self, name):
