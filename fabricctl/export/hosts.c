@@ -149,7 +149,7 @@ enum ctl_exit ctl_export_rankfile(struct ctl_export *x)
 #define COORDS 3 /* group, switch, port: MPICH reads no other number */
 
 /* Write the coordinates of the host's first device that is up, as its launch information has them. */
-static void put_coords(struct ctl_export *x, size_t rank, const char *name, uint32_t host)
+static void put_rank(struct ctl_export *x, size_t rank, const char *name, uint32_t host)
 {
     const struct pmixfab *fab = x->view->planes[0];
     struct pmixfab_device device;
@@ -203,7 +203,7 @@ static enum ctl_exit put_listed(struct ctl_export *x, const char *text)
         if (pmixfab_find_host(x->view->planes[0], list.names[i], &host) != 0)
             status = ctl_error("no host %s: see fabricctl devices", list.names[i]);
         for (uint32_t r = 0; status == CTL_DONE && r < n; r++)
-            put_coords(x, (size_t)i * n + r, list.names[i], host);
+            put_rank(x, (size_t)i * n + r, list.names[i], host);
     }
     fab_hostlist_free(&list);
     free(own);
@@ -226,7 +226,7 @@ enum ctl_exit ctl_export_mpich_coords(struct ctl_export *x)
     names = names_in_order(x, &n);
     for (size_t i = 0; names != NULL && i < n; i++)
         if (pmixfab_find_host(x->view->planes[0], names[i], &host) == 0)
-            put_coords(x, i, names[i], host);
+            put_rank(x, i, names[i], host);
     free(names);
     return names != NULL ? CTL_DONE : CTL_FAILED;
 }
