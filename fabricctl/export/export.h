@@ -46,8 +46,8 @@ typedef enum ctl_exit ctl_export_fn(struct ctl_export *x);
 typedef enum ctl_exit ctl_tree_fn(struct ctl_export *x, const struct ctl_tree *tree);
 
 ctl_export_fn ctl_export_slurm_yaml, ctl_export_slurm_torus3d, ctl_export_slurm_ring, ctl_export_nodemap,
-    ctl_export_hostlist, ctl_export_rankfile, ctl_export_ibnetdiscover, ctl_export_dot, ctl_export_graphml,
-    ctl_export_npy, ctl_export_csv;
+    ctl_export_hostlist, ctl_export_rankfile, ctl_export_mpich_coords, ctl_export_ibnetdiscover,
+    ctl_export_dot, ctl_export_graphml, ctl_export_npy, ctl_export_csv;
 ctl_tree_fn ctl_write_slurm_tree, ctl_write_slurm_block, ctl_write_flux_jgf, ctl_write_k8s_labels,
     ctl_write_volcano, ctl_write_topograph, ctl_write_topograph_graph;
 

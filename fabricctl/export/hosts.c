@@ -144,6 +144,93 @@ enum ctl_exit ctl_export_rankfile(struct ctl_export *x)
     return CTL_DONE;
 }
 
+/* ---- coordinates for MPICH: a line for each rank ---- */
+
+#define COORDS 3 /* group, switch, port: MPICH reads no other number */
+
+/* Write the coordinates of the host's first device that is up, as its launch information has them. */
+static void put_rank(struct ctl_export *x, size_t rank, const char *name, uint32_t host)
+{
+    const struct pmixfab *fab = x->view->planes[0];
+    struct pmixfab_device device;
+    uint32_t first, n, dims = 0, at = UINT32_MAX;
+    const uint32_t *coords = NULL;
+    if (pmixfab_host(fab, host, &name, &first, &n) == 0 && n > 0)
+        at = first;
+    for (uint32_t d = first; at != UINT32_MAX && d < first + n; d++)
+        if (pmixfab_device(fab, d, &device) == 0 && device.state == PMIXFAB_STATE_UP) {
+            at = d;
+            break;
+        }
+    if (at != UINT32_MAX && pmixfab_coords(fab, at, PMIXFAB_LOGICAL, &coords, &dims) == 0 && dims == COORDS)
+        fprintf(x->out, "%zu: %u %u %u\n", rank, coords[0], coords[1], coords[2]);
+    else {
+        ctl_export_lost(x, "host %s: it has no coordinates: MPICH gets -1", name);
+        fprintf(x->out, "%zu: -1 -1 -1\n", rank);
+    }
+}
+
+/* Return the number of ranks on each host of "LIST:N", and cut the list there; 0: with a message. */
+static uint32_t ranks_of_each(char *list)
+{
+    char *colon = strrchr(list, ':'), *end;
+    if (colon == NULL)
+        return 1;
+    const unsigned long n = strtoul(colon + 1, &end, 10);
+    if (colon[1] < '1' || colon[1] > '9' || *end != '\0' || n > FAB_HOSTLIST_MAX) {
+        ctl_error("%.200s: after the colon is no number of ranks", list);
+        return 0;
+    }
+    *colon = '\0';
+    return (uint32_t)n;
+}
+
+/* The hosts of the list in its order, which may have a host several times, each with its ranks one after the
+ * other. */
+static enum ctl_exit put_listed(struct ctl_export *x, const char *text)
+{
+    struct fab_hostlist list = {0};
+    struct fab_err err = {{0}};
+    char *own = strdup(text);
+    const uint32_t n = own != NULL ? ranks_of_each(own) : 0;
+    enum ctl_exit status = own == NULL ? ctl_nomem() : n == 0 ? CTL_FAILED : CTL_DONE;
+    if (status == CTL_DONE && fab_hostlist_parse(own, &list, &err) != 0)
+        status = ctl_error("%s: %.200s", err.text, own);
+    if (status == CTL_DONE && (uint64_t)list.n * n > FAB_HOSTLIST_MAX)
+        status = ctl_error("%.200s: more than %u ranks", text, (unsigned)FAB_HOSTLIST_MAX);
+    for (uint32_t i = 0; status == CTL_DONE && i < list.n; i++) {
+        uint32_t host;
+        if (pmixfab_find_host(x->view->planes[0], list.names[i], &host) != 0)
+            status = ctl_error("no host %s: see fabricctl devices", list.names[i]);
+        for (uint32_t r = 0; status == CTL_DONE && r < n; r++)
+            put_rank(x, (size_t)i * n + r, list.names[i], host);
+    }
+    fab_hostlist_free(&list);
+    free(own);
+    return status;
+}
+
+enum ctl_exit ctl_export_mpich_coords(struct ctl_export *x)
+{
+    struct pmixfab_plane plane;
+    const char **names;
+    uint32_t host;
+    size_t n;
+    if (pmixfab_plane(x->view->planes[0], &plane) != 0)
+        return ctl_export_contradicts();
+    if (plane.dims != COORDS)
+        return ctl_error("nothing to write: plane %s: its coordinates have %u numbers, and MPICH reads %d",
+                         plane.name, plane.dims, COORDS);
+    if (x->ctl->n_args > 1)
+        return put_listed(x, x->ctl->args[1]);
+    names = names_in_order(x, &n);
+    for (size_t i = 0; names != NULL && i < n; i++)
+        if (pmixfab_find_host(x->view->planes[0], names[i], &host) == 0)
+            put_rank(x, i, names[i], host);
+    free(names);
+    return names != NULL ? CTL_DONE : CTL_FAILED;
+}
+
 /* ---- node-name-map of OpenSM and infiniband-diags: a line for each switch and HCA ---- */
 
 static void put_mapped(struct ctl_export *x, uint64_t guid, const char *name, const char *more)

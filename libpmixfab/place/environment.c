@@ -4,20 +4,51 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define MAX_ENTRIES (1u << 20) /* maximum size of an environment in the kernel */
+
+/* Return how a library denotes the device with this name; NULL: not at all. */
+typedef const char *(*env_form_fn)(const char *name);
+
+static const char *env_named(const char *name)
+{
+    return name;
+}
+
+/* PSM3 also reads numbers, decimal or hexadecimal, and "any". */
+static const char *env_psm3(const char *name)
+{
+    return name[strspn(name, "0123456789abcdefABCDEFxX-")] == '\0' || strcasecmp(name, "any") == 0 ? NULL
+                                                                                                   : name;
+}
+
+/* OPX reads a number, and its device N is hfi1_N. */
+static const char *env_opx(const char *name)
+{
+    static const char prefix[] = "hfi1_";
+    const char *number = name + strlen(prefix);
+    if (strncmp(name, prefix, strlen(prefix)) != 0)
+        return NULL;
+    const size_t len = strspn(number, "0123456789");
+    return len > 0 && len < 5 && number[len] == '\0' && (number[0] != '0' || len == 1) ? number : NULL;
+}
 
 static const struct {
     const char *word;
     enum fab_env bit;
     const char *name;
-    const char *before; /* the device's name in the value */
+    env_form_fn form;
+    const char *before; /* the device in the value */
     bool with_port;
-    const char *other; /* a variable that excludes this one, or NULL */
+    const char *others[2]; /* variables that exclude this one, or NULL */
 } libraries[FAB_ENV_SETTINGS] = {
-    {"ucx", FAB_ENV_UCX, "UCX_NET_DEVICES", "", true, "UCX_TLS"},
-    {"nccl", FAB_ENV_NCCL, "NCCL_IB_HCA", "=", true, NULL},
-    {"ofi", FAB_ENV_OFI, "FI_VERBS_DEVICE_NAME", "", false, "FI_VERBS_IFACE"}, /* has no ports */
+    {"ucx", FAB_ENV_UCX, "UCX_NET_DEVICES", env_named, "", true, {"UCX_TLS"}},
+    {"nccl", FAB_ENV_NCCL, "NCCL_IB_HCA", env_named, "=", true, {NULL}},
+    {"ofi", FAB_ENV_OFI, "FI_VERBS_DEVICE_NAME", env_named, "", false, {"FI_VERBS_IFACE"}}, /* has no ports */
+    {"psm3", FAB_ENV_PSM3, "PSM3_NIC", env_psm3, "", false, {"PSM3_HAL", "PSM3_MULTIRAIL"}},
+    {"opx", FAB_ENV_OPX, "FI_OPX_HFI_SELECT", env_opx, "", false, {NULL}},
+    {"nvshmem", FAB_ENV_NVSHMEM, "NVSHMEM_HCA_LIST", env_named, "", true, {"NVSHMEM_HCA_PE_MAPPING"}},
 };
 
 int fab_env_parse(const char *text, unsigned *wanted)
@@ -76,7 +107,7 @@ const char *fab_env_choose(const enum fab_env_from order[FAB_ENV_FROMS],
 
 const char *fab_env_variable(unsigned i)
 {
-    return i < FAB_ENV_SETTINGS ? libraries[i].name : i == FAB_ENV_SETTINGS ? "PSM3_NIC" : NULL;
+    return i < FAB_ENV_SETTINGS ? libraries[i].name : NULL;
 }
 
 static bool env_has(char *const *env, const char *name)
@@ -88,7 +119,13 @@ static bool env_has(char *const *env, const char *name)
     return false;
 }
 
-/* Return whether each of the libraries takes the name literally: they have lists, prefixes and exclusions. */
+static bool env_excluded(char *const *env, const char *const others[2])
+{
+    return (others[0] != NULL && env_has(env, others[0])) || (others[1] != NULL && env_has(env, others[1]));
+}
+
+/* Return whether the libraries take the name literally: they have lists, patterns, prefixes and exclusions.
+ */
 static bool env_plain(const char *name)
 {
     const size_t len = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-");
@@ -122,12 +159,13 @@ unsigned fab_env_settings(const struct pmixfab *fab, uint32_t device, unsigned w
         strncmp(about.id, "fab://", strlen("fab://")) != 0 || name == NULL || !env_plain(name))
         return 0;
     for (size_t i = 0; i < FAB_ENV_SETTINGS; i++) {
-        if ((wanted & libraries[i].bit) == 0 || env_has(env, libraries[i].name) ||
-            (libraries[i].other != NULL && env_has(env, libraries[i].other)))
+        const char *form = libraries[i].form(name);
+        if ((wanted & libraries[i].bit) == 0 || form == NULL || env_has(env, libraries[i].name) ||
+            env_excluded(env, libraries[i].others))
             continue;
         out[n].name = libraries[i].name;
         snprintf(out[n].value, sizeof(out[n].value), libraries[i].with_port ? "%s%s:%u" : "%s%s",
-                 libraries[i].before, name, about.port);
+                 libraries[i].before, form, about.port);
         n++;
     }
     return n;

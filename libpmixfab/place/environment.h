@@ -10,9 +10,18 @@
 #include "pmixfab.h"
 
 /* Bits: libraries whose variables are wanted. */
-enum fab_env { FAB_ENV_UCX = 1, FAB_ENV_NCCL = 2, FAB_ENV_OFI = 4 };
+enum fab_env {
+    FAB_ENV_UCX = 1,
+    FAB_ENV_NCCL = 2,
+    FAB_ENV_OFI = 4,
+    FAB_ENV_PSM3 = 8,
+    FAB_ENV_OPX = 16,
+    FAB_ENV_NVSHMEM = 32
+};
 
-#define FAB_ENV_SETTINGS 3
+#define FAB_ENV_SETTINGS 6
+/* The words, for messages. */
+#define FAB_ENV_WORDS "ucx, nccl, ofi, psm3, opx, nvshmem"
 
 struct fab_env_setting {
     const char *name; /* static */
@@ -20,8 +29,8 @@ struct fab_env_setting {
 };
 
 /*
- * Parse "ucx,nccl,ofi" to bits; empty or NULL is 0. PMIXFAB_ERR_SYNTAX: another word; *wanted has the words
- * before it.
+ * Parse words such as "ucx,nccl" to bits; empty or NULL is 0. PMIXFAB_ERR_SYNTAX: another word; *wanted has
+ * the words before it.
  */
 int fab_env_parse(const char *text, unsigned *wanted);
 
@@ -40,7 +49,7 @@ const char *fab_env_choose(const enum fab_env_from order[FAB_ENV_FROMS],
                            const char *const values[FAB_ENV_FROMS]);
 
 /* Return a variable that fabricd or the PMIx library (from 7 on) sets; NULL: i is past the last. */
-#define FAB_ENV_VARIABLES 4
+#define FAB_ENV_VARIABLES FAB_ENV_SETTINGS
 const char *fab_env_variable(unsigned i);
 
 /*
@@ -50,7 +59,8 @@ const char *fab_env_variable(unsigned i);
  *
  * A variable that is in env stays, with any value. A setting is left out if another variable contradicts it.
  * For example, UCX_TLS may select transports that the device does not have, or FI_VERBS_IFACE may name
- * another device.
+ * another device. It is also left out if the
+ * library would read the name as something else, such as a number.
  */
 unsigned fab_env_settings(const struct pmixfab *fab, uint32_t device, unsigned wanted, char *const *env,
                           struct fab_env_setting out[FAB_ENV_SETTINGS]);

@@ -387,12 +387,14 @@ KillWait=5
         return lab.run([*self.cluster.head.inside(), self.command(argv[0]), *argv[1:]],
                        env=self.cluster.environment(**self.environment()))
 
-    def argv(self, per_node, command, nodes=None, more=(), user=None):
+    def argv(self, per_node, command, nodes=None, more=(), user=None, listed=False):
+        """listed: each rank's node is in the file $SLURM_HOSTFILE."""
         number = len(nodes or self.cluster.names)
+        where = ["--distribution=arbitrary"] if listed else ["-N", str(number), "--ntasks-per-node", str(per_node),
+                                                             "-w", ",".join(nodes or self.cluster.names)]
         become = ["setpriv", f"--reuid={user}", "--regid=nogroup", "--clear-groups"] if user else []
-        return [*self.cluster.head.inside(), *become, self.command("srun"), "--quiet", f"--mpi={self.PLUGIN}", "-N", str(number), "-n",
-                str(number * per_node), "--ntasks-per-node", str(per_node), "-D", "/",
-                "-w", ",".join(nodes or self.cluster.names), *more, *command]
+        return [*self.cluster.head.inside(), *become, self.command("srun"), "--quiet", f"--mpi={self.PLUGIN}", "-n",
+                str(number * per_node), *where, "-D", "/", *more, *command]
 
     def log(self, name):
         path = os.path.join(self.dir, "slurmctld.log" if name == "head" else f"slurmd-{name}.log")
@@ -407,6 +409,13 @@ class ByAgent(Launcher):
         super().__init__(cluster, prefix)
         self.require(self.name, self.on_nodes)
         self.agent = cluster.agent(cluster.folder(self.name))
+
+    def rankfile(self, ranks):
+        """As fabricctl export rankfile writes it."""
+        path = os.path.join(self.cluster.folder("rankfile"), "ranks")
+        slots = [ranks[:rank].count(node) for rank, node in enumerate(ranks)]
+        lab.replace_file(path, "".join(f"rank {rank}={node} slot={slot}\n" for rank, (node, slot) in enumerate(zip(ranks, slots))))
+        return path
 
     def run(self, *args, **options):
         done = super().run(*args, **options)
@@ -424,11 +433,13 @@ class OpenMpi(ByAgent):
     def environment(self):
         return {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
-    def argv(self, per_node, command, nodes=None, more=()):
+    def argv(self, per_node, command, nodes=None, more=(), at=None, ranks=None):
+        """at: another machine to call it on. ranks: the node of each rank, for a rankfile."""
         nodes = nodes or self.cluster.names
         where = ",".join(f"{name}:{per_node}" for name in nodes)
-        return [*self.cluster.nodes[nodes[0]].inside(), self.command("mpirun"), "--host", where, "-np",
-                str(per_node * len(nodes)), "--map-by", f"ppr:{per_node}:node", "--bind-to", "none", "--mca", "plm", "rsh",
+        mapped = ["--rankfile", self.rankfile(ranks)] if ranks else ["--map-by", f"ppr:{per_node}:node", "--bind-to", "none"]
+        return [*self.cluster.machines[at or nodes[0]].inside(), self.command("mpirun"), "--host", where, "-np",
+                str(per_node * len(nodes)), *mapped, "--mca", "plm", "rsh",
                 "--mca", "plm_rsh_agent", self.agent, "--mca", "oob_tcp_if_include", self.cluster.NETWORK,
                 "--mca", "ras", "^slurm", *more, *command]
 
@@ -441,11 +452,13 @@ class Prrte(ByAgent):
     def environment(self):
         return {"PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
-    def argv(self, per_node, command, nodes=None, more=()):
+    def argv(self, per_node, command, nodes=None, more=(), at=None, ranks=None):
+        """As that of OpenMpi."""
         nodes = nodes or self.cluster.names
         where = ",".join(f"{name}:{per_node}" for name in nodes)
-        return [*self.cluster.nodes[nodes[0]].inside(), self.command("prterun"), "--host", where, "-np", str(per_node * len(nodes)),
-                "--map-by", f"ppr:{per_node}:node", "--bind-to", "none", "--prtemca", "plm", "ssh",
+        mapped = ["--map-by", f"rankfile:file={self.rankfile(ranks)}" if ranks else f"ppr:{per_node}:node", "--bind-to", "none"]
+        return [*self.cluster.machines[at or nodes[0]].inside(), self.command("prterun"), "--host", where, "-np", str(per_node * len(nodes)),
+                *mapped, "--prtemca", "plm", "ssh",
                 "--prtemca", "plm_ssh_agent", self.agent, "--prtemca", "prte_if_include", self.cluster.NETWORK,
                 "--prtemca", "ras", "^slurm", *more, *command]
 

@@ -3,6 +3,7 @@
 Slurm and Open MPI start jobs on three nodes of a recorded fabric, in namespaces of their own (launchers.py). A node has
 two devices, on two switches. Each rank writes down all that it was told of every rank and node (stock_launch.c).
 """
+import itertools
 import json
 import os
 import re
@@ -314,6 +315,48 @@ class Case(conforms.Shows):
             "PMIX_FABRIC_PLANE": ["ib0"], "PMIX_FABRIC_GROUPS": groups, "PMIX_FABRIC_DIMS": plane["dims"],
             "PMIX_FABRIC_SHAPE": plane["shape"], "PMIX_FABRIC_SHAPE_STRING": "x".join(map(str, plane["shape"])),
             "PMIX_FABRIC_VENDOR": plane["vendor"], "PMIX_FABRIC_IDENTIFIER": plane["identifier"]}, "launch", "launched")
+
+
+class Numbers(Case):
+    """A launcher may number the nodes otherwise than the PMIx library does, which goes by their positions in a job."""
+
+    def started(self, launcher, nodes=None, env=None, **options):
+        """Every rank finds every rank's and node's place."""
+        self.nodes = nodes or NODES
+        for facts in self.start(launcher, env=env, nodes=self.nodes, **options):
+            with self.subTest(rank=facts["rank"], nodes=nodes, **options):
+                self.check(facts, self.expected)
+
+    def setUp(self):
+        super().setUp()
+        self.install()
+        self.expected = Expected(self.served())
+
+    def starters(self):
+        return [launcher for launcher in self.launchers if launcher.name != "srun"]
+
+    def test_started_on_a_host_outside_the_job(self):
+        for launcher in self.starters():
+            self.started(launcher, at="head")
+
+    def test_started_on_a_subset_of_the_nodes(self):
+        for launcher in self.starters():
+            for nodes in (NODES[1:], NODES[::2], NODES[2:]):
+                for at in ("head", *NODES):
+                    self.started(launcher, nodes, at=at)
+
+    def test_with_a_rankfile(self):
+        for launcher in self.starters():
+            for order in itertools.permutations(NODES):
+                self.started(launcher, ranks=[*order, *order])
+            self.started(launcher, ranks=[NODES[2], NODES[2], NODES[0], NODES[1], NODES[1], NODES[0]], at="head")
+
+    def test_srun_in_any_order(self):
+        for launcher in Lab.slurms():
+            for order in itertools.permutations(NODES):
+                hosts_of = os.path.join(self.cluster.folder("hosts"), "ranks")
+                lab.replace_file(hosts_of, "".join(f"{name}\n" for name in [*order, *order]))
+                self.started(launcher, env={"SLURM_HOSTFILE": hosts_of}, listed=True)
 
 
 class Launch(Case):

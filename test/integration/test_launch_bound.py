@@ -49,13 +49,13 @@ class Bound(test_where.Machine):
     def test_each_rank_has_the_nearest(self):
         """And what a user has set stays."""
         self.assertEqual(self.started(), [{}] * 12)
-        self.cluster.configure("pmdl_fabricd_env = ucx,nccl,ofi")
+        self.cluster.configure(f"pmdl_fabricd_env = {host.ALL}")
         self.addCleanup(self.cluster.configure)
         self.assertEqual(self.started(user="nobody"), host.variables(CHOICE))
         mine = {"UCX_NET_DEVICES": "mlx5_9:1", "NCCL_IB_HCA": ""}
         self.assertEqual(self.started(env=mine), [{**one, **mine} for one in host.variables(CHOICE)])
-        self.assertEqual({tuple(sorted(one)) for one in self.started(env={"UCX_TLS": "tcp", "FI_VERBS_IFACE": "ib0"})},
-                         {("NCCL_IB_HCA",)})
+        self.assertEqual({tuple(sorted(one)) for one in self.started(env={
+            "UCX_TLS": "tcp", "FI_VERBS_IFACE": "ib0", "PSM3_HAL": "sockets", "NVSHMEM_HCA_PE_MAPPING": "mlx5_9:1:2"})}, {("NCCL_IB_HCA",)})
 
 
 if __name__ == "__main__":

@@ -153,13 +153,15 @@ class Told(Case):
         self.check(told)
 
 
-NAMES = ("UCX_NET_DEVICES", "NCCL_IB_HCA", "FI_VERBS_DEVICE_NAME")
+NAMES = ("UCX_NET_DEVICES", "NCCL_IB_HCA", "FI_VERBS_DEVICE_NAME", "PSM3_NIC", "FI_OPX_HFI_SELECT", "NVSHMEM_HCA_LIST")
+ALL = "ucx,nccl,ofi,psm3,opx,nvshmem"  # which leaves out FI_OPX_HFI_SELECT: it is for devices of another kind
 
 
-def variables(devices):
+def variables(devices, names=NAMES):
     """Of the environment of processes that are to use these."""
-    return [{"UCX_NET_DEVICES": f"{name}:1", "NCCL_IB_HCA": f"={name}:1", "FI_VERBS_DEVICE_NAME": name}
-            for name in devices]
+    every = [{"UCX_NET_DEVICES": f"{name}:1", "NCCL_IB_HCA": f"={name}:1", "FI_VERBS_DEVICE_NAME": name, "PSM3_NIC": name,
+              "NVSHMEM_HCA_LIST": f"{name}:1"} for name in devices]
+    return [{name: value for name, value in one.items() if name in names} for one in every]
 
 
 class Nearest(test_where.Machine, Case):
@@ -197,13 +199,13 @@ class Nearest(test_where.Machine, Case):
                          [one["pmix.dev.id"]["value"] for one in nearest[:12]])
 
     def test_the_environment(self):
-        every, bound = {"PMIX_MCA_pmdl_fabricd_env": "ucx,nccl,ofi"}, ("-c", ";".join(self.BOUND))
+        every, bound = {"PMIX_MCA_pmdl_fabricd_env": ALL}, ("-c", ";".join(self.BOUND))
         self.assertEqual(self.started(*bound), [{}] * 12)
         self.assertEqual(self.started(*bound, **every), variables(self.CHOICE))
         self.assertEqual(self.started("-c", ";".join("hwloc:" + text for text in self.BOUND), **every), variables(self.CHOICE))
         some = self.started(PMIX_MCA_pmdl_fabricd_env="ucx,none")  # and ranks that are not bound
         self.assertEqual(some, [{"UCX_NET_DEVICES": f"mlx5_{n % 4}:1"} for n in range(12)])
-        self.assertIn("not ucx, nccl or ofi", self.said)
+        self.assertIn("a word is none of ucx, nccl, ofi, psm3, opx, nvshmem: ", self.said)
 
 
     @unittest.skipUnless(versions.PMIX >= (7,), "before 7 the library sets none of these variables")
@@ -214,7 +216,7 @@ class Nearest(test_where.Machine, Case):
         machine = os.path.join(lab.tmpdir(), "machine.xml")
         lab.replace_file(machine, hwloc_machines.two_sockets())
         topology = {"PMIX_MCA_pmix_hwloc_topo_file": machine}
-        ours = variables(self.CHOICE)
+        ours = variables(self.CHOICE, NAMES[:3])
         for order, env, more, expected in (
                 (None, "", {}, [library] * 12),
                 (None, "", site, [library] * 12),  # nothing of ours is set: the library does as it does

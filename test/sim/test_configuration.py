@@ -7,7 +7,7 @@ import unittest
 import lab
 import sim
 
-FORMATS = ("slurm-tree, slurm-block, slurm-yaml, slurm-torus3d, slurm-ring, flux-jgf, k8s-labels, volcano, nodemap, hostlist, rankfile, topograph, topograph-graph, "
+FORMATS = ("slurm-tree, slurm-block, slurm-yaml, slurm-torus3d, slurm-ring, flux-jgf, k8s-labels, volcano, nodemap, hostlist, rankfile, mpich-coords, topograph, topograph-graph, "
            "ibnetdiscover, dot, graphml, json, npy, csv")
 
 

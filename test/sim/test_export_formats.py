@@ -345,6 +345,38 @@ class Hosts(Case):
                          {switch["id"]: switch["name"] for switch in self.value("switches")})
         self.assertIn("node0016 HCA-1", said.values())
 
+    @staticmethod
+    def mpich(text, size):
+        """As parse_coord_file() of MPICH (4.2 to 5.0, src/util/mpir_pmi.c) reads it: {rank: [group, switch, port]}."""
+        first, _, rest = text.partition("\n")
+        words = re.findall(r"-?\d+|:|\n", rest)  # fscanf takes numbers and the colon, and blanks before a number
+        assert not first[0].isdigit() and words[1] == ":" and words[2:6].index("\n") == 3
+        words = [word for word in words if word != "\n"]
+        found = {}
+        for _ in range(size):
+            rank, colon, *coords = words[:5]
+            del words[:5]
+            assert colon == ":" and int(rank) < size
+            found[int(rank)] = list(map(int, coords))
+        return found
+
+    def test_coordinates_for_mpich(self):
+        """One line for each rank, in the order of the list; without one, in that of the rankfile."""
+        where = {device["host"]: device["logical"] for device in self.value("devices")}
+        ranked = dict(re.findall(r"rank (\d+)=(\S+) ", self.ctl("export", "rankfile")))
+        self.assertEqual(self.mpich(self.ctl("export", "mpich-coords"), 16), {int(rank): where[host] for rank, host in ranked.items()})
+        for text, hosts in (("node0016,node0001", ["node0016", "node0001"]), ("node0002", ["node0002"]),
+                            ("node[0001-0002],node0016,node0001:1", ["node0001", "node0002", "node0016", "node0001"]),
+                            ("node[0003,0001]:3", ["node0003"] * 3 + ["node0001"] * 3)):
+            text = self.ctl("export", "mpich-coords", text, "--strict")
+            self.assertEqual(self.mpich(text, len(hosts)), {rank: where[host] for rank, host in enumerate(hosts)})
+            self.assertEqual(text.count("\n"), len(hosts) + 1)
+        for text, says in (("node0001:0", "no number of ranks"), ("node0001:", "no number of ranks"), ("node0001:2x", "no number of ranks"),
+                           ("node0001,x1", "no host x1"), ("node[0001", "is not closed"), ("node[0001-0002]:600000", "more than 1000000 ranks")):
+            self.ctl("export", "mpich-coords", text, "-o", self.out, status=1)
+            self.assertIn(says, self.complaint)
+        self.assertFalse(os.path.exists(self.out))
+
     def test_hosts_that_are_away(self):
         """Their places are kept; a launcher gets them only where they are asked for."""
         capture = sim.fabric(FABRIC, "capture")

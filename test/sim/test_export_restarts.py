@@ -14,7 +14,7 @@ from sim import lab
 from test_configuration import FORMATS
 from test_export_slurm import fabric
 
-OF_ONE_PLANE = ("hostlist", "rankfile", "dot", "npy", "csv")
+OF_ONE_PLANE = ("hostlist", "rankfile", "mpich-coords", "dot", "npy", "csv")
 GEOMETRY = ("slurm-torus3d", "slurm-ring")  # test_export_geometry.py has the fabrics for these
 EXPORTS = {name: name for name in FORMATS.split(", ") if name not in GEOMETRY}
 PLACES = (*TREES, "hostlist", "rankfile")  # they say where hosts are, and no more

@@ -93,8 +93,9 @@ static inline pmix_status_t put_text(void *to, pmix_rank_t rank, const char *key
     return PMIX_SUCCESS;
 }
 
-/* A text to free(). */
-static inline char *put_text_job(const struct fab_launch_job *job, struct fab_launch_told *told)
+/* A text to free(). Not inline: gcc 12 would take it for the local pointer to it. */
+static __attribute__((noinline, unused)) char *put_text_job(const struct fab_launch_job *job,
+                                                            struct fab_launch_told *told)
 {
     char *text = NULL;
     size_t size;

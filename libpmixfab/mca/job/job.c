@@ -1,6 +1,7 @@
 #include "mca/job/job.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <src/class/pmix_list.h>
@@ -107,6 +108,39 @@ pmix_status_t mca_job_put(void *to, pmix_rank_t rank, const char *key, pmix_valu
     return mca_library_store()->store(&proc, PMIX_INTERNAL, &kv);
 }
 
+/*
+ * Return the node of the job that has the number of this one, to be freed with free(); NULL: none. The
+ * library numbers the nodes of a job by their positions, and this node as its launcher does. mpirun of Open
+ * MPI 4 counts the nodes from its own, which may have no rank. A client takes two nodes with equal numbers
+ * for one.
+ */
+static char *job_clash(const pmix_namespace_t *job)
+{
+    pmix_value_t number;
+    pmix_list_t found;
+    pmix_proc_t proc;
+    pmix_info_t node[2];
+    char *name = NULL;
+    if (!job_fetch(job, PMIX_RANK_WILDCARD, PMIX_NODEID, NULL, PMIX_UINT32, &number))
+        return NULL;
+    PMIX_LOAD_PROCID(&proc, job->nspace, PMIX_RANK_UNDEF);
+    PMIX_CONSTRUCT(&found, pmix_list_t);
+    PMIX_INFO_LOAD(&node[0], PMIX_NODEID, &number.data.uint32, PMIX_UINT32);
+    PMIX_INFO_LOAD(&node[1], PMIX_NODE_INFO, NULL, PMIX_BOOL);
+    /* without a key: all that is known of the node, in one array, with its name */
+    if (mca_library_fetch(&proc, NULL, node, 2, &found) == PMIX_SUCCESS && pmix_list_get_size(&found) == 1) {
+        const pmix_kval_t *kv = (pmix_kval_t *)pmix_list_get_first(&found);
+        const pmix_data_array_t *all = kv->value->type == PMIX_DATA_ARRAY ? kv->value->data.darray : NULL;
+        for (size_t i = 0; all != NULL && name == NULL && all->type == PMIX_INFO && i < all->size; i++) {
+            const pmix_info_t *info = (pmix_info_t *)all->array + i;
+            if (PMIX_CHECK_KEY(info, PMIX_HOSTNAME) && info->value.type == PMIX_STRING)
+                name = strdup(info->value.data.string);
+        }
+    }
+    PMIX_LIST_DESTRUCT(&found);
+    return name;
+}
+
 /* ---- launch information ----------------------------------------------------------------------------- */
 
 pmix_status_t mca_job_tell(pmix_namespace_t *job, const struct pmixfab *const *planes, uint32_t n_planes,
@@ -114,7 +148,7 @@ pmix_status_t mca_job_tell(pmix_namespace_t *job, const struct pmixfab *const *p
                            void (*say)(const char *line))
 {
     struct fab_job_map map;
-    char line[512];
+    char line[512], *clash = NULL;
     pmix_status_t rc = PMIX_ERR_NOMEM;
     *told = (struct fab_launch_told){.plane = UINT32_MAX};
     *here = (struct fab_job_here){0};
@@ -123,6 +157,7 @@ pmix_status_t mca_job_tell(pmix_namespace_t *job, const struct pmixfab *const *p
                  job->nspace, job->nprocs);
         goto cleanup;
     }
+    clash = job_clash(job);
     const struct fab_launch_job launch = {.planes = planes,
                                           .n_planes = n_planes,
                                           .hosts = map.hosts,
@@ -132,7 +167,8 @@ pmix_status_t mca_job_tell(pmix_namespace_t *job, const struct pmixfab *const *p
                                           .here = map.here,
                                           .cpus = (const char *const *)here->cpus,
                                           .nearest = here->nearest,
-                                          .standard = standard};
+                                          .standard = standard,
+                                          .clash = clash};
     fab_launch_make_room();
     rc = fab_launch_fill(&launch, mca_job_put, job, told);
     snprintf(line, sizeof(line), "%s: %u ranks on %u hosts, %u of them not in the fabric, %u planes%s: %s",
@@ -141,5 +177,6 @@ pmix_status_t mca_job_tell(pmix_namespace_t *job, const struct pmixfab *const *p
 cleanup:
     say(line);
     fab_job_map_free(&map);
+    free(clash);
     return rc;
 }

@@ -81,7 +81,8 @@ static pmix_status_t pmdl_init(void)
         return PMIX_ERR_NOT_AVAILABLE;
     }
     if (fab_env_parse(pmdl_settings.env, &wanted_env) != PMIXFAB_OK)
-        pmdl_say("env = %s: a word is not ucx, nccl or ofi: it and the rest are ignored", pmdl_settings.env);
+        pmdl_say("env = %s: a word is none of " FAB_ENV_WORDS ": it and the rest are ignored",
+                 pmdl_settings.env);
     if (fab_env_order_parse(pmdl_settings.env_order, env_order) != PMIXFAB_OK)
         pmdl_say("env_order = %s: a word is twice, or not site, fabricd or library: it and the rest are "
                  "ignored",
@@ -191,7 +192,7 @@ static int pmdl_register_parameters(void)
                    PMIX_MCA_BASE_VAR_TYPE_STRING, &pmdl_settings.coordinates);
     pmdl_parameter("env",
                    "Libraries whose environment variables name the nearest device of each local process: a "
-                   "list of \"ucx\", \"nccl\", \"ofi\"",
+                   "list of " FAB_ENV_WORDS,
                    PMIX_MCA_BASE_VAR_TYPE_STRING, &pmdl_settings.env);
     pmdl_parameter(
         "env_order",

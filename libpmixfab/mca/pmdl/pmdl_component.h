@@ -16,7 +16,7 @@
 struct pmdl_settings {
     const char *rundir;
     const char *coordinates; /* "single" or "standard" */
-    const char *env;         /* "ucx,nccl,ofi": libraries whose variables name the nearest device */
+    const char *env;         /* "ucx,nccl": libraries whose variables name the nearest device */
     const char *env_order;   /* "site,fabricd,library": whose value of such a variable counts */
     bool launch;             /* jobs get launch information */
     bool fabric;             /* the host's empty fabric function is filled */

@@ -148,16 +148,25 @@ static const struct {
 };
 #define N_NODE_KEYS (sizeof(node_keys) / sizeof(node_keys[0]))
 
-/* Make an array of the name and the known keys. */
+static bool node_clashes(const struct fab_launch_job *job, uint32_t host)
+{
+    return job->clash != NULL && host != job->here && strcmp(job->hosts[host], job->clash) == 0;
+}
+
+/* Make an array of the name, the number of a host that clashes, and the known keys. */
 static pmix_status_t node_array(const struct launch_places *places, uint32_t host, pmix_value_t *value)
 {
     size_t n = 1;
-    pmix_status_t rc = fab_value_array(value, PMIX_INFO, N_NODE_KEYS + 1);
+    pmix_status_t rc = fab_value_array(value, PMIX_INFO, N_NODE_KEYS + 2);
     if (rc != PMIX_SUCCESS)
         return rc;
     pmix_info_t *infos = value->data.darray->array;
     PMIX_LOAD_KEY(infos[0].key, PMIX_HOSTNAME);
     rc = fab_value_string(&infos[0].value, places->job->hosts[host]);
+    if (rc == PMIX_SUCCESS && node_clashes(places->job, host)) {
+        PMIX_LOAD_KEY(infos[n].key, PMIX_NODEID);
+        rc = fab_value_number(&infos[n++].value, PMIX_UINT32, FAB_LAUNCH_NODE);
+    }
     for (size_t i = 0; rc == PMIX_SUCCESS && i < N_NODE_KEYS; i++) {
         rc = node_keys[i].make(places, host, &infos[n].value);
         if (rc == PMIX_SUCCESS) {
@@ -169,7 +178,7 @@ static pmix_status_t node_array(const struct launch_places *places, uint32_t hos
         if (rc == PMIX_ERR_NOT_FOUND)
             rc = PMIX_SUCCESS;
     }
-    infos[N_NODE_KEYS].flags = 0;
+    infos[N_NODE_KEYS + 1].flags = 0;
     infos[n - 1].flags = PMIX_INFO_ARRAY_END;
     value->data.darray->size = n;
     return rc;

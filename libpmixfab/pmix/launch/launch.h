@@ -35,6 +35,9 @@
 /* In a job with more devices, those of other hosts have only the attributes that the standard requires. */
 #define FAB_LAUNCH_WHOLE_DEVICES 256u
 
+/* The PMIX_NODEID of a host that the library would take for another one. No launcher counts so far. */
+#define FAB_LAUNCH_NODE (UINT32_MAX - 1)
+
 struct fab_launch_job {
     const struct pmixfab *const *planes; /* the default one first */
     uint32_t n_planes;
@@ -46,6 +49,7 @@ struct fab_launch_job {
     const char *const *cpus;         /* of each rank here, ascending: its binding, or NULL; or NULL for all */
     struct pmixfab_nearest *nearest; /* room for one of each rank here, or NULL */
     bool standard;                   /* coordinates in the form of the standard; else single ones */
+    const char *clash;               /* another host, which gets FAB_LAUNCH_NODE as its number; or NULL */
 };
 
 /*

@@ -7,7 +7,7 @@
 
 #define FAB_EXPORT_FORMATS                                                                                   \
     "slurm-tree, slurm-block, slurm-yaml, slurm-torus3d, slurm-ring, flux-jgf, k8s-labels, volcano, "        \
-    "nodemap, hostlist, rankfile, "                                                                          \
+    "nodemap, hostlist, rankfile, mpich-coords, "                                                            \
     "topograph, topograph-graph, ibnetdiscover, dot, graphml, json, npy, csv"
 
 /* Formats with hosts at leaves. */

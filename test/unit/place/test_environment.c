@@ -1,8 +1,12 @@
 /* Variables that name a device: their forms, whose values stay, and for which devices there are none. */
 #include "place/environment.h"
+
+#include <strings.h>
+
 #include "test/unit/place_host.h"
 
-#define ALL (FAB_ENV_UCX | FAB_ENV_NCCL | FAB_ENV_OFI)
+#define ALL  (FAB_ENV_UCX | FAB_ENV_NCCL | FAB_ENV_OFI)
+#define MORE (FAB_ENV_PSM3 | FAB_ENV_OPX | FAB_ENV_NVSHMEM)
 
 static const struct place_device one[3] = {
     {NULL, NULL, "mlx5_0", false}, {NULL, NULL, NULL, false}, {NULL, NULL, "mlx5_2", true}};
@@ -60,6 +64,8 @@ TEST(words_of_the_parameter)
     assert_int_equal(wanted, FAB_ENV_OFI | FAB_ENV_UCX);
     assert_int_equal(fab_env_parse("ucx,nccl,ofi", &wanted), 0);
     assert_int_equal(wanted, ALL);
+    assert_int_equal(fab_env_parse("nvshmem,opx,psm3", &wanted), 0);
+    assert_int_equal(wanted, MORE);
     for (const char *const *bad = (const char *const[]){"uc", "ucxx", "ucx, nccl", ",ucx", "UCX", NULL}; *bad;
          bad++)
         if (fab_env_parse(*bad, &wanted) != PMIXFAB_ERR_SYNTAX)
@@ -75,6 +81,69 @@ TEST(forms)
     assert_string_equal(settings(fab, 0, 0, NULL), "");
 }
 
+/* What psm3, opx and NVSHMEM make of a text: a transcript of their readers in words (docs/design/place.md).
+ */
+
+/* psm3: "any", a number, else a pattern. Return whether it means the device of this name, and no other. */
+static bool psm3_means(const char *text, const char *name)
+{
+    char *end;
+    if (strcasecmp(text, "any") == 0)
+        return false;
+    for (int base = 10; base <= 16; base += 6)
+        if (strtol(text, &end, base), end != text && *end == '\0')
+            return false;
+    return strpbrk(text, "*?[]\\+@!()|") == NULL && strcmp(text, name) == 0;
+}
+
+/* opx: all digits, a unit; its files are in /sys/class/infiniband/hfi1_UNIT. */
+static bool opx_means(const char *text, const char *name)
+{
+    char *end;
+    const long unit = strtol(text, &end, 10);
+    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && unit <= INT32_MAX &&
+           strcmp(printed("hfi1_%ld", unit), name) == 0;
+}
+
+/* NVSHMEM: "^" excludes; NAME[:PORT[:COUNT]] with commas between; names are compared as a whole. */
+static bool nvshmem_means(const char *text, const char *name)
+{
+    const size_t n = strcspn(text, ":,");
+    return text[0] != '^' && n == strlen(name) && strncmp(text, name, n) == 0 && strcmp(text + n, ":1") == 0;
+}
+
+TEST(forms_that_are_read)
+{
+    static const struct {
+        const char *name;
+        bool psm3, opx;
+    } all[] = {{"mlx5_0", true, false},  {"hfi1_0", true, true},
+               {"hfi1_12", true, true},  {"hfi1_01", true, false},
+               {"hfi1_", true, false},   {"hfi1_0x", true, false},
+               {"xhfi1_0", true, false}, {"hfi1_12345678901", true, false},
+               {"opap1s0", true, false}, {"rocep1s0f0", true, false},
+               {"ibp65s0", true, false}, {"efa0", false, false},
+               {"any", false, false},    {"Any", false, false},
+               {"any0", true, false},    {"12", false, false},
+               {"0x1", false, false},    {"bnxt_re0", true, false}};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        const struct place_device device = {NULL, NULL, all[i].name, false};
+        OWNED(pmixfab_close) struct pmixfab *fab = place_open(&device, 1);
+        struct fab_env_setting out[FAB_ENV_SETTINGS];
+        unsigned seen = 0;
+        const unsigned n = fab_env_settings(fab, 0, MORE, NULL, out);
+        for (unsigned s = 0; s < n; s++) {
+            const bool psm3 = strcmp(out[s].name, "PSM3_NIC") == 0;
+            const bool opx = strcmp(out[s].name, "FI_OPX_HFI_SELECT") == 0;
+            seen |= psm3 ? FAB_ENV_PSM3 : opx ? FAB_ENV_OPX : FAB_ENV_NVSHMEM;
+            if (!(psm3 ? psm3_means : opx ? opx_means : nvshmem_means)(out[s].value, all[i].name))
+                fail_msg("%s=%s does not mean %s", out[s].name, out[s].value, all[i].name);
+        }
+        assert_int_equal(seen,
+                         (all[i].psm3 ? FAB_ENV_PSM3 : 0) | (all[i].opx ? FAB_ENV_OPX : 0) | FAB_ENV_NVSHMEM);
+    }
+}
+
 TEST(what_the_user_set_stays)
 {
     OWNED(pmixfab_close) struct pmixfab *fab = place_open(one, 3);
@@ -85,6 +154,11 @@ TEST(what_the_user_set_stays)
     assert_string_equal(settings(fab, 0, ALL, same), "");
     assert_string_equal(settings(fab, 0, ALL, contradicts), "NCCL_IB_HCA==mlx5_0:1");
     assert_string_equal(settings(fab, 0, ALL, others), settings(fab, 0, ALL, NULL));
+    char *const more[] = {"PSM3_MULTIRAIL=1", "NVSHMEM_HCA_PE_MAPPING=mlx5_1:1:2", NULL};
+    char *const hal[] = {"PSM3_HAL=sockets", NULL};
+    assert_string_equal(settings(fab, 0, MORE, NULL), "PSM3_NIC=mlx5_0 NVSHMEM_HCA_LIST=mlx5_0:1");
+    assert_string_equal(settings(fab, 0, MORE, more), "");
+    assert_string_equal(settings(fab, 0, MORE, hal), "NVSHMEM_HCA_LIST=mlx5_0:1");
 }
 
 TEST(environments_that_are_full_or_malformed)

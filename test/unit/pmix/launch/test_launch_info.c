@@ -3,6 +3,7 @@
 
 #include "pmix/answers/device.h"
 #include "pmix/answers/value.h"
+#include "test/unit/put_text.h"
 #include "test/unit/snapshot_world.h"
 
 #define MAX_PUTS 200000
@@ -126,6 +127,38 @@ TEST(test_a_job)
         assert_int_equal(count(&sink, rank, PMIX_FABRIC_DEVICES, &at), rank == 1 || rank == 2);
     }
     free(sink.puts);
+    pmixfab_close(fab);
+    world_destroy(&world);
+}
+
+/* A host that the library would take for another has a number in its array, and nothing else changes. */
+TEST(test_a_host_with_a_number)
+{
+    struct world world;
+    world_open(&world, "fattree3:4");
+    struct pmixfab *fab = layer_open(&world.layers[0]);
+    struct fab_launch_job job = job_of((const struct pmixfab *const[]){fab}, 1);
+    struct fab_launch_told told;
+    const char *without = put_text_job(&job, &told),
+               *number = printed(" %s/0=%u %u", PMIX_NODEID, PMIX_UINT32, FAB_LAUNCH_NODE);
+    for (uint32_t h = 0; h < 4; h++) {
+        const char *name = printed("%s: %u %u[ %s/0=%u %s", PMIX_NODE_INFO_ARRAY, PMIX_DATA_ARRAY, PMIX_INFO,
+                                   PMIX_HOSTNAME, PMIX_STRING, hosts[h]);
+        const char *at = strstr(without, name);
+        job.clash = hosts[h];
+        char *with = put_text_job(&job, &told);
+        assert_true(at != NULL || h == 3);
+        if (h == 1 || h == 3) { /* it is this one; it is not in the fabric, and has no array */
+            assert_string_equal(with, without);
+        } else {
+            const size_t n = strlen(without) - strlen(at) + strlen(name);
+            assert_memory_equal(with, without, n);
+            assert_memory_equal(with + n, number, strlen(number));
+            assert_string_equal(with + n + strlen(number), without + n);
+        }
+        free(with);
+    }
+    free((void *)without);
     pmixfab_close(fab);
     world_destroy(&world);
 }
