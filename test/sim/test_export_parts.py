@@ -19,7 +19,7 @@ row2 = leaf3,leaf4
 hall = row*
 """
 SCONTROL = """#!/bin/sh
-[ "$*" = "--oneliner show nodes" ] || exit 9
+[ "$*" = "--oneliner --all show nodes" ] || exit 9
 [ -z "$WHY" ] || { echo "$WHY" >&2; exit 1; }
 cat <<END
 NodeName=node0001 Arch=x86_64 AvailableFeatures=gpu,fast ActiveFeatures=gpu
@@ -165,7 +165,7 @@ class OnlyThese(Case):
         self.refused("no feature: --nodes slurm:", "slurm-tree", "--nodes", "slurm:", status=2)
         os.environ["WHY"] = "Unable to contact slurm controller"
         self.addCleanup(os.environ.pop, "WHY")
-        self.refused("not written: scontrol --oneliner show nodes: Unable to contact slurm controller", "slurm-tree", "--nodes", "slurm")
+        self.refused("not written: scontrol --oneliner --all show nodes: Unable to contact slurm controller", "slurm-tree", "--nodes", "slurm")
 
 
 class Above(Case):
