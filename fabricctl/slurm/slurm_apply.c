@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fabricctl/slurm/slurm.h"
@@ -15,6 +16,7 @@
 #define RATE_DEFAULT        20   /* calls a second */
 #define RETRY_SECONDS       60   /* slurmctld may answer so long after a reconfigure */
 #define RECONFIGURE_SECONDS 300  /* a large slurmctld takes minutes */
+#define FAILED_SECONDS      900  /* between two reconfigures of which the first failed */
 #define STATE_MOST          65536
 
 /* ---- the state beside the target ---- */
@@ -69,7 +71,7 @@ enum ctl_exit slurm_state_open(const char *target, struct slurm_state *state, ch
     return CTL_FAILED;
 }
 
-enum ctl_exit slurm_state_close(struct slurm_state *state, char why[static CTL_WHY_SIZE])
+static enum ctl_exit state_save(const struct slurm_state *state, char why[static CTL_WHY_SIZE])
 {
     char *text = json_dumps(state->is, JSON_INDENT(1) | JSON_SORT_KEYS);
     const size_t size = text != NULL ? strlen(text) : 0;
@@ -78,9 +80,15 @@ enum ctl_exit slurm_state_close(struct slurm_state *state, char why[static CTL_W
     if (!good)
         snprintf(why, CTL_WHY_SIZE, "the state beside the target cannot be written: %s", strerror(errno));
     free(text);
+    return good ? CTL_DONE : CTL_FAILED;
+}
+
+enum ctl_exit slurm_state_close(struct slurm_state *state, char why[static CTL_WHY_SIZE])
+{
+    const enum ctl_exit status = state_save(state, why);
     close(state->fd);
     json_decref(state->is);
-    return good ? CTL_DONE : CTL_FAILED;
+    return status;
 }
 
 /* ---- steps ---- */
@@ -174,14 +182,17 @@ static enum ctl_exit apply_moves(struct slurm_run *run)
 
 /* ---- the order of the steps ---- */
 
-/* Return the digest of the file and of all that slurmctld shows. */
+/* Return the digest of the file and of the difference that a reconfigure is to remove. */
 static void apply_digest(const struct slurm_run *run, char digest[static SLURM_DIGEST])
 {
+    const struct slurm_difference *d = &run->difference;
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    for (uint32_t i = 0; out != NULL && i < run->difference.n_structure; i++)
-        fprintf(out, "%s\n", run->difference.structure[i]);
+    for (uint32_t i = 0; out != NULL && i < d->n_structure; i++)
+        fprintf(out, "%s\n", d->structure[i]);
+    for (uint32_t i = 0; out != NULL && i < d->n_moves && d->n_structure == 0; i++)
+        fprintf(out, "%s: %s\n", d->moves[i].node, d->moves[i].change);
     if (out != NULL) {
         fputs(run->text, out);
         fclose(out);
@@ -190,38 +201,62 @@ static void apply_digest(const struct slurm_run *run, char digest[static SLURM_D
     free(text);
 }
 
+/* Write the first difference, and what the operator can do about it. */
+static enum ctl_exit apply_left(struct slurm_run *run, const char *advice)
+{
+    const struct slurm_difference *d = &run->difference;
+    if (d->n_structure > 0)
+        snprintf(run->why, sizeof run->why, "%.250s%.300s", d->structure[0], advice);
+    else
+        snprintf(run->why, sizeof run->why, "%.80s: %.200s%.300s", d->moves[0].node, d->moves[0].change,
+                 advice);
+    return CTL_FAILED;
+}
+
+/* Return whether a reconfigure for this difference failed a short time ago. */
+static bool has_failed_lately(const struct slurm_state *state, const char *digest)
+{
+    const int64_t ago =
+        (int64_t)time(NULL) - json_integer_value(json_object_get(state->is, "reconfigure_failed_at"));
+    return slurm_state_is(state, "reconfigure_failed", digest) && ago >= 0 && ago < FAILED_SECONDS;
+}
+
 /*
  * Reconfigure, unless the last reconfigure for this file left the same difference: a further one would only
- * stop slurmctld.
+ * stop slurmctld. Return CTL_DONE if nothing is left that needs a reconfigure.
  */
 static enum ctl_exit apply_structure(struct slurm_run *run, struct slurm_state *state)
 {
-    char digest[SLURM_DIGEST], reason[400];
+    char digest[SLURM_DIGEST], advice[300];
     const char *why = NULL;
-    enum ctl_exit status = CTL_DONE;
+    enum ctl_exit status;
+    bool left;
     apply_digest(run, digest);
-    if (run->difference.plugin) {
-        snprintf(run->why, sizeof run->why, "%.300s: set TopologyPlugin in slurm.conf, and restart slurmctld",
-                 run->difference.structure[0]);
-        return CTL_FAILED;
-    }
+    if (run->difference.plugin)
+        return apply_left(run, ": set TopologyPlugin in slurm.conf, and restart slurmctld");
     if (!slurm_state_is(state, "left", digest)) {
+        if (has_failed_lately(state, digest))
+            return apply_left(run, ", and a reconfigure failed: the next one is 15 minutes after it: see "
+                                   "slurmctld's log");
         slurm_run_needs_reconfigure(run, &why);
         printf("reconfigure: %s\n", why);
         status = apply_reconfigure(run);
+        slurm_state_set(state, "reconfigure_failed", status != CTL_DONE ? digest : NULL);
+        json_object_set_new(state->is, "reconfigure_failed_at",
+                            json_integer(status != CTL_DONE ? time(NULL) : 0));
+        if (status != CTL_DONE)
+            return status;
         apply_digest(run, digest);
     }
-    if (status != CTL_DONE)
-        return status;
-    slurm_state_set(state, "left", run->difference.n_structure > 0 ? digest : NULL);
-    if (run->difference.n_structure == 0)
+    left = slurm_run_differs(run) && slurm_run_needs_reconfigure(run, &why);
+    slurm_state_set(state, "left", left ? digest : NULL);
+    if (!left)
         return CTL_DONE;
-    snprintf(reason, sizeof reason, "%s", run->difference.structure[0]);
     snprintf(
-        run->why, sizeof run->why,
-        "%s, also after a reconfigure: see that slurmctld reads %s (a link beside slurm.conf), and its log",
-        reason, run->target);
-    return CTL_FAILED;
+        advice, sizeof advice,
+        ", also after a reconfigure: see that slurmctld reads %.150s (a link beside slurm.conf), and its log",
+        run->target);
+    return apply_left(run, advice);
 }
 
 /* Bring slurmctld to the file. Two passes: after a reconfigure slurmctld may restore older places of nodes.
@@ -232,19 +267,15 @@ static enum ctl_exit apply_difference(struct slurm_run *run, struct slurm_state 
     enum ctl_exit status = CTL_DONE;
     if (slurm_run_needs_reconfigure(run, &why))
         status = apply_structure(run, state);
-    if (status == CTL_DONE && run->difference.n_moves > 0 && run->version >= SLURM_UPDATES) {
-        slurm_print_moves(&run->difference);
-        status = apply_moves(run);
-        status = slurm_run_compare(run) != CTL_DONE ? CTL_FAILED : status;
-        if (status == CTL_DONE && slurm_run_differs(run))
-            snprintf(run->why, sizeof run->why, "%.100s: %.200s: slurmctld did not take the change",
-                     run->difference.n_moves > 0 ? run->difference.moves[0].node : run->file.items[0].name,
-                     run->difference.n_moves > 0 ? run->difference.moves[0].change
-                                                 : run->difference.structure[0]);
-    } else if (status == CTL_DONE && slurm_run_differs(run))
-        snprintf(run->why, sizeof run->why, "%.100s: %.200s, also after a reconfigure: see slurmctld's log",
-                 run->difference.moves[0].node, run->difference.moves[0].change);
-    return status == CTL_DONE && slurm_run_differs(run) ? CTL_FAILED : status;
+    if (status != CTL_DONE || !slurm_run_differs(run))
+        return status;
+    slurm_print_moves(&run->difference);
+    status = apply_moves(run);
+    if (slurm_run_compare(run) != CTL_DONE)
+        return CTL_FAILED;
+    if (!slurm_run_differs(run))
+        return CTL_DONE;
+    return status != CTL_DONE ? status : apply_left(run, ": slurmctld did not take the change");
 }
 
 /* Report that somebody changed Slurm since it agreed with the file. */
@@ -259,13 +290,31 @@ static enum ctl_exit apply_drift(struct slurm_run *run, const char *what)
     return CTL_FAILED;
 }
 
+/*
+ * Return whether slurmctld may differ in a way that it does not show: an old one hides nodes of a cloud, and
+ * none shows the cells and boxes of a torus.
+ */
+static bool may_be_hidden(const struct slurm_run *run)
+{
+    bool hidden = run->version < SLURM_UPDATES && run->difference.n_unknown > 0;
+    for (uint32_t i = 0; i < run->file.n; i++)
+        hidden |= run->file.items[i].kind == SLURM_TORUS3D;
+    return hidden;
+}
+
 static enum ctl_exit apply_locked(struct slurm_run *run, struct slurm_state *state)
 {
     char digest[SLURM_DIGEST];
     bool there, agreed, hidden, installed = false;
     enum ctl_exit status = CTL_DONE;
     slurm_digest(run->text, run->size, digest);
-    agreed = slurm_state_is(state, "agreed", digest) && !run->ctl->repair;
+    agreed = slurm_state_is(state, "agreed", digest);
+    if (!agreed) { /* from now on Slurm may have parts of this file: a return to an older file is no drift */
+        slurm_state_set(state, "agreed", NULL);
+        if (state_save(state, run->why) != CTL_DONE)
+            return CTL_FAILED;
+    }
+    agreed &= !run->ctl->repair;
     if (target_differs(run, &there)) {
         if (agreed && there)
             return apply_drift(run, run->target);
@@ -279,9 +328,7 @@ static enum ctl_exit apply_locked(struct slurm_run *run, struct slurm_state *sta
         return status;
     if (slurm_run_differs(run) && agreed)
         return apply_drift(run, "Slurm");
-    /* an old slurmctld hides nodes of a cloud: a difference may not show */
-    hidden = run->version < SLURM_UPDATES && run->difference.n_unknown > 0 &&
-             (installed || !slurm_state_is(state, "agreed", digest));
+    hidden = may_be_hidden(run) && (installed || !slurm_state_is(state, "agreed", digest));
     if (slurm_run_differs(run) || hidden)
         status = apply_difference(run, state);
     if (status == CTL_DONE)

@@ -178,11 +178,25 @@ static int slurm_conf_line(struct reader *r, char *line)
 
 /* ---- topology.yaml, as fabricctl writes it: one key a line, with its value ---- */
 
+/* Add the nodes of a further region to the newest torus. */
+static int add_region(struct reader *r, const char *list)
+{
+    struct slurm_unit *torus = &newest(r)->units[newest(r)->n_units - 1];
+    char *all = NULL;
+    if (asprintf(&all, "%s,%s", torus->below, list) < 0)
+        return read_nomem(r);
+    free(torus->below);
+    torus->below = all;
+    return 0;
+}
+
 static int yaml_unit_key(struct reader *r, const char *key, const char *value)
 {
     struct slurm_topology *t = newest(r);
     if (t->n_units == 0)
         return read_failed(r, "a list before its switch or block", key);
+    if (t->kind == SLURM_TORUS3D && t->units[t->n_units - 1].below != NULL)
+        return add_region(r, value);
     return set_below(r, value, strcmp(key, "children") == 0);
 }
 
@@ -198,8 +212,8 @@ static int yaml_key(struct reader *r, const char *key, char *value)
 {
     static const char *const of_units[] = {"switch", "block", "ring", "name"};
     static const char *const lists[] = {"switches", "blocks", "rings", "toruses", "block_sizes"};
-    static const char *const of_torus[] = {"dims",          "x", "y", "z", "placements", "anchor_seed",
-                                           "anchor_spacing"};
+    static const char *const of_torus[] = {
+        "dims", "x", "y", "z", "regions", "placements", "anchor_seed", "anchor_spacing", "anchor"};
     struct slurm_topology *t = newest(r);
     if (strcmp(key, "topology") == 0)
         return add_topology(r, value, SLURM_FLAT);

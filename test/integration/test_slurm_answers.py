@@ -19,6 +19,7 @@ cd {folder}
 echo "$*" >>calls
 case "$*" in
 *--version*) name=version ;;
+reconfigure) name=other ;;
 *config*) name=config ;;
 *nodes*) name=nodes ;;
 *topology*) name=topology ;;
@@ -113,6 +114,83 @@ class Answers(unittest.TestCase):
         self.assertIn("n2: leaf2 in Slurm, leaf1 in the file", done.stderr + done.stdout)
         self.assertEqual(self.changes(), ["update NodeName=n2 Topology=default:top:leaf1"])
 
+    def test_warnings(self):
+        """Each call warns of a line of slurm.conf. A call that changes Slurm and prints nothing else has succeeded."""
+        warning = "scontrol: error: Ignoring obsolete FastSchedule=1 option. Please remove from your configuration.\n"
+        self.answer("topology", TREE.replace("top", "root"))
+        self.answer("other", "", 0, warning)
+        done = self.slurm("apply")
+        self.assertIn("also after a reconfigure", done.stderr)
+        self.answer("topology", "", 1, warning + "slurm_load_topo error: Unable to contact slurm controller\n")
+        self.assertIn("scontrol show topology: slurm_load_topo error", self.slurm("apply").stderr)
+        self.answer("topology", "", 0, warning + "scontrol: error: No topology information available\n")
+        self.assertIn("topology/flat in Slurm", self.slurm("apply").stderr)
+        self.assertEqual(self.changes(), ["reconfigure"])
+
+    def test_hidden_partitions(self):
+        self.slurm("diff")
+        with open(self.path("calls"), encoding="utf-8") as file:
+            self.assertIn("--oneliner --all show nodes\n", file.read())
+
+    def test_repeated_reconfigures(self):
+        """slurmctld reads another file: a reconfigure is not repeated for the same difference, also where only nodes differ."""
+        for version, topology in (("26.05.5", TREE.replace("top", "root")), ("24.11.5", TREE.replace("top", "root")),
+                                  ("24.11.5", TREE.replace("n[1-2]", "n1").replace("n[3-4]", "n[2-4]"))):
+            with self.subTest(version, topology=topology):
+                self.setUp()
+                self.answer("config", f"SLURM_VERSION = {version}\n")
+                self.answer("topology", topology)
+                for _ in range(3):
+                    done = self.slurm("apply")
+                    self.assertEqual(done.returncode, 1)
+                    self.assertRegex(done.stderr, "also after a reconfigure: see that slurmctld reads .*topology.conf")
+                self.assertEqual(self.changes(), ["reconfigure"])
+                lab.replace_file(self.file, FILE + "# another file\n")
+                self.slurm("apply")
+                self.assertEqual(self.changes(), ["reconfigure"] * 2)
+
+    def test_failed_reconfigures(self):
+        """The new slurmctld does not start, and the old one stays: the next attempt comes later."""
+        self.answer("topology", TREE.replace("top", "root"))
+        self.answer("other", "", 1, "slurm_reconfigure error: Unspecified error\n")
+        self.assertIn("scontrol reconfigure: slurm_reconfigure error: Unspecified error", self.slurm("apply").stderr)
+        for _ in range(2):
+            self.assertIn("a reconfigure failed: the next one is 15 minutes after it", self.slurm("apply").stderr)
+        self.assertEqual(self.changes(), ["reconfigure"])
+        with open(self.file + ".state", encoding="utf-8") as file:
+            state = json.load(file)
+        lab.replace_file(self.file + ".state", json.dumps({**state, "reconfigure_failed_at": state["reconfigure_failed_at"] - 900}))
+        self.answer("other", "")
+        self.assertIn("also after a reconfigure", self.slurm("apply").stderr)
+        self.assertEqual(self.changes(), ["reconfigure"] * 2)
+
+    def test_returns_to_an_older_file(self):
+        """A file that Slurm had, another one that it got in part, and the first one again: nobody else has changed Slurm."""
+        target = self.path("target")
+        self.assertEqual(self.slurm("apply", "-o", target).returncode, 0)
+        lab.replace_file(self.file, FILE.replace("n[1-2]", "n1").replace("n[3-4]", "n[2-4]"))
+        self.answer("topology", "", 1, "slurm_load_topo error: Unable to contact slurm controller (connect failure)\n")
+        self.assertEqual(self.slurm("apply", "-o", target).returncode, 1)
+        lab.replace_file(self.file, FILE)
+        self.answer("topology", TREE)
+        done = self.slurm("apply", "-o", target)
+        self.assertEqual((done.returncode, done.stderr, self.changes()), (0, "", []))
+        with open(target, encoding="utf-8") as file:
+            self.assertEqual(file.read(), FILE)
+
+    def test_torus(self):
+        """A torus with several regions. slurmctld shows no cells, so a new file is a reconfigure."""
+        region = "          - anchor:\n              x: {0}\n              y: 0\n              z: 0\n            dims:\n              x: 2\n" \
+                 "              y: 1\n              z: 1\n            nodes: \"{1}\"\n"
+        head = "---\n- topology: \"ib0\"\n  cluster_default: true\n  torus3d:\n    toruses:\n      - name: \"ib0\"\n        dims:\n" \
+               "          x: 5\n          y: 1\n          z: 1\n        regions:\n"
+        self.answer("topology", "TorusName=ib0 Dims=5x1x1 Nodes=n[1-4]\n  TorusName=ib0 PlacementDims=1x1x1(1) Anchors=4\n")
+        for nodes, calls in ((("n[1-2]", "n[3-4]"), 1), (("n[1-2]", "n[3-4]"), 1), (("n[3-4]", "n[1-2]"), 2)):
+            lab.replace_file(self.file, head + region.format(0, nodes[0]) + region.format(3, nodes[1]))
+            self.assertEqual(self.slurm("diff").stdout, f"Slurm agrees with {self.file}\n")
+            self.assertEqual(self.slurm("apply").returncode, 0)
+            self.assertEqual(self.changes(), ["reconfigure"] * calls)
+
     def test_bad_files(self):
         for text, why in (("", "no nodes in it"), ("SwitchName=a Switches=b\n", "a has the switch b, which is not there"),
                           ("SwitchName=a Nodes=n1\nSwitchName=a Nodes=n2\n", "a is there twice"), ("x y\n", "not KEY=VALUE: x"),
@@ -161,6 +239,10 @@ class Answers(unittest.TestCase):
             done = self.slurm("apply")
             self.assertEqual((done.returncode, self.changes()), (0, []))
         os.unlink(self.path("exports.hold"))
+        os.mkdir(self.path("exports.hold"))  # it cannot be read
+        self.slurm("apply")
+        self.assertEqual(self.changes(), [])
+        os.rmdir(self.path("exports.hold"))
         self.slurm("apply")
         self.assertEqual(len(self.changes()), 1)
 
