@@ -389,6 +389,9 @@ class Blocks(Site):
         self.show()
         self.blocks("--spare", "1", "--slurm", "24.11")
         self.assertEqual(self.complaint, "")  # the placeholder at the end moves nothing
+        self.start((4, 4, 4, 1), (4, 4, 4))
+        self.blocks("--slurm", "24.11")  # not larger than the smallest block; the last size has room for all hosts
+        self.assertEqual((self.sizes_found, self.complaint), ([1, 4, 32], ""))
         for version in ("x", "24", "24.13", "24.11.5", "-4.11"):
             self.export("slurm-block", "--slurm", version, status=2)
             self.assertIn("no version of Slurm: --slurm", self.complaint)
