@@ -6,7 +6,8 @@
 #include "fabricctl/slurm/slurm.h"
 #include "topo/base/array.h"
 
-#define NONE UINT32_MAX
+#define NONE        UINT32_MAX
+#define LEVELS_MOST 64u /* slurmctld ends at a tree of about 20 levels */
 
 static const char *const kinds[] = {[SLURM_FLAT] = "flat",
                                     [SLURM_TREE] = "tree",
@@ -348,13 +349,13 @@ static int finish_unit(struct reader *r, struct slurm_topology *t, uint32_t u)
     return 0;
 }
 
-/* Return whether the way up from a unit does not end. */
+/* Return whether the way up from a unit does not end, or is longer than slurmctld permits. */
 static bool is_in_circle(const struct slurm_topology *t, uint32_t u)
 {
     uint32_t height = 0;
-    while (t->units[u].parent != NONE && height++ < t->n_units)
+    while (t->units[u].parent != NONE && height++ < LEVELS_MOST)
         u = t->units[u].parent;
-    return height > t->n_units;
+    return height > LEVELS_MOST;
 }
 
 static int finish_topology(struct reader *r, struct slurm_topology *t)
@@ -375,7 +376,9 @@ static int finish_topology(struct reader *r, struct slurm_topology *t)
         rc = finish_unit(r, t, u);
     for (uint32_t u = 0; rc == 0 && u < t->n_units; u++)
         if (is_in_circle(t, u))
-            rc = fab_fail(r->err, PMIXFAB_ERR_SYNTAX, "%s: %s is above itself", r->shown, t->units[u].name);
+            rc =
+                fab_fail(r->err, PMIXFAB_ERR_SYNTAX, "%s: %s is above itself, or below more than %u switches",
+                         r->shown, t->units[u].name, LEVELS_MOST);
     if (t->n_places > 0)
         qsort(t->places, t->n_places, sizeof *t->places, compare_node_places);
     return rc;

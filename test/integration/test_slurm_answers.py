@@ -195,7 +195,7 @@ class Answers(unittest.TestCase):
         for text, why in (("", "no nodes in it"), ("SwitchName=a Switches=b\n", "a has the switch b, which is not there"),
                           ("SwitchName=a Nodes=n1\nSwitchName=a Nodes=n2\n", "a is there twice"), ("x y\n", "not KEY=VALUE: x"),
                           ("SwitchName=a Nodes=a[1-600000]\nSwitchName=b Nodes=b[1-600000]\n", "more than"),
-                          ("SwitchName=a Switches=b,c\nSwitchName=b Switches=a\nSwitchName=c Nodes=n1\n", "a is above itself"),
+                          ("SwitchName=a Switches=b,c\nSwitchName=b Switches=a\nSwitchName=c Nodes=n1\n", "a is above itself, or below more than 64 switches"),
                           ("---\n- topology: a\n  tree:\n    switchez:\n", "unknown key: switchez"), ("---\nnodes: a\n", "before the first topology"),
                           ("BlockName=a Nodes=n1\nBlockSizes=0\n", "no size of blocks: 0"), ("SwitchName=a Nodes=n1\0\n", "not a text")):
             with self.subTest(text):
@@ -213,6 +213,16 @@ class Answers(unittest.TestCase):
         lab.replace_file(self.file, "SwitchName=a Nodes=r1n[1-2],r2n[1-2],login[1-3]\n")
         done = self.slurm("diff")
         self.assertEqual((done.returncode, done.stdout), (0, f"note: default: not shown by Slurm: login[1-3]\nSlurm agrees with {self.file}\n"))
+
+    def test_order_of_names(self):
+        """Names without leading zeros are in their natural order, so lists are short."""
+        self.answer("nodes", "".join(f"NodeName=n{n} State=IDLE\n" for n in range(1, 13)))
+        self.answer("topology", TREE.replace("n[3-4]", "n[3-12]"))
+        lab.replace_file(self.file, FILE.replace("n[1-2]", "n[1-12]").replace("n[3-4]", "login[1-12]"))
+        done = self.slurm("diff")
+        self.assertIn("n[3-12]: leaf2 in Slurm, leaf1 in the file\nnote: default: not shown by Slurm: login[1-12]\n", done.stdout)
+        self.slurm("apply", "--rate", "1000")
+        self.assertEqual(self.changes(), ["update NodeName=n[3-12] Topology=default:top:leaf1"])
 
     def test_blocks(self):
         lab.replace_file(self.file, "BlockName=a Nodes=n[1-2]\nBlockName=b Nodes=n[3-4]\nBlockName=c\nBlockSizes=2,4,8\n")
