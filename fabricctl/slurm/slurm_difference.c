@@ -248,7 +248,7 @@ static void compare_node(struct comparison *c, const char *node)
     c->out->moves[c->out->n_moves++] = move;
 }
 
-static int compare_names(const void *a, const void *b)
+static int compare_remarked(const void *a, const void *b)
 {
     return fab_natural_cmp(*(char *const *)a, *(char *const *)b);
 }
@@ -260,7 +260,7 @@ static void remark_nodes(struct comparison *c, const char *topology, const char 
     char *list;
     if (n == 0)
         return;
-    qsort(names, n, sizeof *names, compare_names);
+    qsort(names, n, sizeof *names, compare_remarked);
     list = fab_hostlist_fold((const char *const *)names, n);
     add_remark(c, "%s: %s: %.200s%s", topology, what, list != NULL ? list : "",
                list != NULL && strlen(list) > 200 ? "..." : "");
