@@ -7,6 +7,7 @@ import re
 import unittest
 
 import lab
+from test_slurm_kept import Fabric
 
 TREE = """SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n[1-2]
 SwitchName=leaf2 Level=0 LinkSpeed=1 Nodes=n[3-4]
@@ -282,6 +283,19 @@ class Answers(unittest.TestCase):
                 for node in spell(names):
                     there[node] = target.split(":")[-1] or None
             self.assertEqual(there, places[0], number)
+
+    def test_daemon(self):
+        """[slurm] apply: the finding has the reason also after many failures with the same one."""
+        self.answer("version", "rubbish\n")
+        lab.replace_file(self.path("fabric"), Fabric(2, 2, 3).text())
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.path('fabric')}"}, "exports": {"folder": self.path("exports"), "pace": 1},
+                                     "exports.files": {"topology.conf": "slurm-tree"}, "slurm": {"round": 1, "apply": "yes"}},
+                             env={"FABRICD_SCONTROL": self.path("scontrol")})
+        self.addCleanup(daemon.stop)
+        calls = lambda: lab.run(["grep", "-c", "version", self.path("calls")]).stdout.strip()
+        lab.wait_for(lambda: int(calls()) > 3, what="four runs")
+        (finding,) = [one for one in daemon.control("check")["findings"] if one["kind"] == "slurm-differs"]
+        self.assertIn("scontrol --version: no version in its answer", finding["what"])
 
 
 def spell(text):
