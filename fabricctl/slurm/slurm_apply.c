@@ -207,9 +207,12 @@ static enum ctl_exit apply_left(struct slurm_run *run, const char *advice)
     const struct slurm_difference *d = &run->difference;
     if (d->n_structure > 0)
         snprintf(run->why, sizeof run->why, "%.250s%.300s", d->structure[0], advice);
-    else
+    else if (d->n_moves > 0)
         snprintf(run->why, sizeof run->why, "%.80s: %.200s%.300s", d->moves[0].node, d->moves[0].change,
                  advice);
+    else
+        snprintf(run->why, sizeof run->why, "%.200s: Slurm does not show whether it has all of it%.300s",
+                 run->path, advice);
     return CTL_FAILED;
 }
 
@@ -237,15 +240,15 @@ static enum ctl_exit apply_structure(struct slurm_run *run, struct slurm_state *
     if (!slurm_state_is(state, "left", digest)) {
         if (has_failed_lately(state, digest))
             return apply_left(run, ", and a reconfigure failed: the next one is 15 minutes after it: see "
-                                   "slurmctld's log");
+                                   "slurmctld's log before you restart it");
         slurm_run_needs_reconfigure(run, &why);
         printf("reconfigure: %s\n", why);
         status = apply_reconfigure(run);
-        slurm_state_set(state, "reconfigure_failed", status != CTL_DONE ? digest : NULL);
-        json_object_set_new(state->is, "reconfigure_failed_at",
-                            json_integer(status != CTL_DONE ? time(NULL) : 0));
-        if (status != CTL_DONE)
+        if (status != CTL_DONE) {
+            slurm_state_set(state, "reconfigure_failed", digest);
+            json_object_set_new(state->is, "reconfigure_failed_at", json_integer(time(NULL)));
             return status;
+        }
         apply_digest(run, digest);
     }
     left = slurm_run_differs(run) && slurm_run_needs_reconfigure(run, &why);
@@ -331,8 +334,12 @@ static enum ctl_exit apply_locked(struct slurm_run *run, struct slurm_state *sta
     hidden = may_be_hidden(run) && (installed || !slurm_state_is(state, "agreed", digest));
     if (slurm_run_differs(run) || hidden)
         status = apply_difference(run, state);
-    if (status == CTL_DONE)
+    if (status == CTL_DONE) {
         slurm_state_set(state, "agreed", digest);
+        slurm_state_set(state, "left", NULL);
+        slurm_state_set(state, "reconfigure_failed", NULL);
+        slurm_state_set(state, "reconfigure_failed_at", NULL);
+    }
     return status;
 }
 

@@ -149,6 +149,11 @@ class Answers(unittest.TestCase):
                 lab.replace_file(self.file, FILE + "# another file\n")
                 self.slurm("apply")
                 self.assertEqual(self.changes(), ["reconfigure"] * 2)
+                self.answer("topology", TREE)  # the operator makes it read the file
+                self.assertIn("agrees with", self.slurm("apply").stdout)
+                self.answer("topology", topology)  # and somebody changes it
+                self.slurm("apply", "--repair")
+                self.assertEqual(self.changes(), ["reconfigure"] * 3)
 
     def test_failed_reconfigures(self):
         """The new slurmctld does not start, and the old one stays: the next attempt comes later."""
@@ -191,6 +196,10 @@ class Answers(unittest.TestCase):
             self.assertEqual(self.slurm("diff").stdout, f"Slurm agrees with {self.file}\n")
             self.assertEqual(self.slurm("apply").returncode, 0)
             self.assertEqual(self.changes(), ["reconfigure"] * calls)
+        lab.replace_file(self.file, head + region.format(0, "n[1-2]") + region.format(3, "n[4,3]"))
+        self.answer("other", "", 1, "slurm_reconfigure error: Unspecified error\n")
+        self.assertIn("Unspecified error", self.slurm("apply").stderr)
+        self.assertIn("topology.conf: Slurm does not show whether it has all of it, and a reconfigure failed", self.slurm("apply").stderr)
 
     def test_bad_files(self):
         for text, why in (("", "no nodes in it"), ("SwitchName=a Switches=b\n", "a has the switch b, which is not there"),
