@@ -421,6 +421,10 @@ static enum ctl_exit infer_sizes(const struct ctl_tree *tree, struct ctl_blocks 
     blocks->base = blocks_base(tree, blocks);
     if (blocks->base == 0)
         return ctl_nomem();
+    /* such a slurmctld ends at a block that has fewer hosts than the first size */
+    for (uint32_t i = 0; i < blocks->n && blocks->no_empty; i++)
+        if (tree->vertices[blocks->leaves[i]].n_hosts < blocks->base)
+            blocks->base = tree->vertices[blocks->leaves[i]].n_hosts;
     add_all(blocks);
     if (gives_up_at(tree, blocks) == NULL)
         return CTL_DONE;
@@ -463,13 +467,8 @@ enum ctl_exit ctl_blocks_make(struct ctl_export *x, const struct ctl_tree *tree,
         status = ctl_places_load(x->names, blocks) ?: blocks_build(tree, blocks);
     if (status == CTL_DONE)
         status = ctl_places_fill(x, tree, blocks) ?: blocks_of_places(x, blocks);
-    if (status == CTL_DONE && blocks->base == 0) {
+    if (status == CTL_DONE && blocks->base == 0)
         status = infer_sizes(tree, blocks);
-        /* such a slurmctld ends at a block that has fewer hosts than the first size */
-        for (uint32_t i = 0; i < blocks->n && blocks->no_empty; i++)
-            if (tree->vertices[blocks->leaves[i]].n_hosts < blocks->base)
-                blocks->base = tree->vertices[blocks->leaves[i]].n_hosts;
-    }
     return status ?: lost_sizes(x, tree, blocks);
 }
 

@@ -145,6 +145,7 @@ struct slurm_run {
     unsigned version; /* of Slurm, as slurm_version() has it */
     struct fab_hostlist nodes;
     struct slurm_difference difference;
+    bool rejected;          /* slurmctld answers, and a reconfigure with the file failed */
     char why[CTL_WHY_SIZE]; /* of a failure */
 };
 

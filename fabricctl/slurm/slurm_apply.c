@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fabricctl/slurm/slurm.h"
@@ -15,6 +16,7 @@
 #define RATE_DEFAULT        20   /* calls a second */
 #define RETRY_SECONDS       60   /* slurmctld may answer so long after a reconfigure */
 #define RECONFIGURE_SECONDS 300  /* a large slurmctld takes minutes */
+#define FAILED_SECONDS      900  /* between two reconfigures of which the first failed */
 #define STATE_MOST          65536
 
 /* ---- the state beside the target ---- */
@@ -69,7 +71,7 @@ enum ctl_exit slurm_state_open(const char *target, struct slurm_state *state, ch
     return CTL_FAILED;
 }
 
-enum ctl_exit slurm_state_close(struct slurm_state *state, char why[static CTL_WHY_SIZE])
+static enum ctl_exit state_save(const struct slurm_state *state, char why[static CTL_WHY_SIZE])
 {
     char *text = json_dumps(state->is, JSON_INDENT(1) | JSON_SORT_KEYS);
     const size_t size = text != NULL ? strlen(text) : 0;
@@ -78,34 +80,44 @@ enum ctl_exit slurm_state_close(struct slurm_state *state, char why[static CTL_W
     if (!good)
         snprintf(why, CTL_WHY_SIZE, "the state beside the target cannot be written: %s", strerror(errno));
     free(text);
+    return good ? CTL_DONE : CTL_FAILED;
+}
+
+enum ctl_exit slurm_state_close(struct slurm_state *state, char why[static CTL_WHY_SIZE])
+{
+    const enum ctl_exit status = state_save(state, why);
     close(state->fd);
     json_decref(state->is);
-    return good ? CTL_DONE : CTL_FAILED;
+    return status;
 }
 
 /* ---- steps ---- */
 
-/* Return whether slurmctld's file is another file with other contents; *there: it exists. */
-static bool target_differs(const struct slurm_run *run, bool *there)
+/* Return whether slurmctld's file is another file with other contents, and its contents. */
+static bool target_differs(const struct slurm_run *run, char **was, size_t *size)
 {
-    size_t size = 0;
-    char *text = run->target != run->path ? ctl_target_read(run->target, &size) : NULL;
-    const bool same =
-        run->target == run->path || (text != NULL && size == run->size && memcmp(text, run->text, size) == 0);
-    *there = text != NULL;
-    free(text);
-    return !same;
+    *was = run->target != run->path ? ctl_target_read(run->target, size) : NULL;
+    return run->target != run->path &&
+           (*was == NULL || *size != run->size || memcmp(*was, run->text, *size) != 0);
 }
 
-static enum ctl_exit apply_file(const struct slurm_run *run)
+static enum ctl_exit apply_file(const struct slurm_run *run, const char *text, size_t size)
 {
     struct ctl_target target;
-    enum ctl_exit status =
-        ctl_target_open(run->target, &target) ?: ctl_target_write(&target, run->text, run->size);
+    enum ctl_exit status = ctl_target_open(run->target, &target) ?: ctl_target_write(&target, text, size);
     status = ctl_target_close(&target, true, status);
     if (status == CTL_DONE)
-        printf("installed %s\n", run->target);
+        printf("%s %s\n", text == run->text ? "installed" : "put back", run->target);
     return status;
+}
+
+/* With a file that a reconfigure rejected, slurmctld would not start again: put the former file back. */
+static void apply_back(struct slurm_run *run, const char *was, size_t size)
+{
+    char why[CTL_WHY_SIZE];
+    snprintf(why, sizeof why, "%s", run->why);
+    if (apply_file(run, was, size) == CTL_DONE)
+        snprintf(run->why, sizeof run->why, "%.450s; %.100s has its former content", why, run->target);
 }
 
 /* Look again after a reconfigure, until slurmctld answers. */
@@ -174,23 +186,17 @@ static enum ctl_exit apply_moves(struct slurm_run *run)
 
 /* ---- the order of the steps ---- */
 
-/* Return whether also a move needs a reconfigure. */
-static bool needs_all(const struct slurm_run *run)
-{
-    const char *why;
-    return run->difference.n_structure == 0 && slurm_run_needs_reconfigure(run, &why);
-}
-
-/* Return the digest of the file and of the difference that a reconfigure has to remove. */
+/* Return the digest of the file and of the difference that a reconfigure is to remove. */
 static void apply_digest(const struct slurm_run *run, char digest[static SLURM_DIGEST])
 {
+    const struct slurm_difference *d = &run->difference;
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    for (uint32_t i = 0; out != NULL && i < run->difference.n_structure; i++)
-        fprintf(out, "%s\n", run->difference.structure[i]);
-    for (uint32_t i = 0; out != NULL && needs_all(run) && i < run->difference.n_moves; i++)
-        fprintf(out, "%s: %s\n", run->difference.moves[i].node, run->difference.moves[i].change);
+    for (uint32_t i = 0; out != NULL && i < d->n_structure; i++)
+        fprintf(out, "%s\n", d->structure[i]);
+    for (uint32_t i = 0; out != NULL && i < d->n_moves && d->n_structure == 0; i++)
+        fprintf(out, "%s: %s\n", d->moves[i].node, d->moves[i].change);
     if (out != NULL) {
         fputs(run->text, out);
         fclose(out);
@@ -199,44 +205,78 @@ static void apply_digest(const struct slurm_run *run, char digest[static SLURM_D
     free(text);
 }
 
+/* Write the first difference, and what the operator can do about it. */
+static enum ctl_exit apply_left(struct slurm_run *run, const char *advice)
+{
+    const struct slurm_difference *d = &run->difference;
+    if (d->n_structure > 0)
+        snprintf(run->why, sizeof run->why, "%.250s%.300s", d->structure[0], advice);
+    else if (d->n_moves > 0)
+        snprintf(run->why, sizeof run->why, "%.80s: %.200s%.300s", d->moves[0].node, d->moves[0].change,
+                 advice);
+    else
+        snprintf(run->why, sizeof run->why, "%.200s: Slurm does not show whether it has all of it%.300s",
+                 run->path, advice);
+    return CTL_FAILED;
+}
+
+/* Return whether a reconfigure for this difference failed a short time ago. */
+static bool has_failed_lately(const struct slurm_state *state, const char *digest)
+{
+    const int64_t ago =
+        (int64_t)time(NULL) - json_integer_value(json_object_get(state->is, "reconfigure_failed_at"));
+    return slurm_state_is(state, "reconfigure_failed", digest) && ago >= 0 && ago < FAILED_SECONDS;
+}
+
+/* Return whether slurmctld answers; run->why stays. */
+static bool answers(struct slurm_run *run)
+{
+    char why[CTL_WHY_SIZE];
+    snprintf(why, sizeof why, "%s", run->why);
+    const bool good = slurm_run_compare(run) == CTL_DONE;
+    snprintf(run->why, sizeof run->why, "%s", why);
+    return good;
+}
+
 /*
  * Reconfigure, unless the last reconfigure for this file left the same difference: a further one would only
- * stop slurmctld.
+ * stop slurmctld. Return CTL_DONE if nothing is left that needs a reconfigure.
  */
 static enum ctl_exit apply_structure(struct slurm_run *run, struct slurm_state *state)
 {
-    char digest[SLURM_DIGEST], reason[400];
+    char digest[SLURM_DIGEST], advice[300];
     const char *why = NULL;
+    enum ctl_exit status;
     bool left;
-    enum ctl_exit status = CTL_DONE;
     apply_digest(run, digest);
-    if (run->difference.plugin) {
-        snprintf(run->why, sizeof run->why, "%.300s: set TopologyPlugin in slurm.conf, and restart slurmctld",
-                 run->difference.structure[0]);
-        return CTL_FAILED;
-    }
+    if (run->difference.plugin)
+        return apply_left(run, ": set TopologyPlugin in slurm.conf, and restart slurmctld");
     if (!slurm_state_is(state, "left", digest)) {
+        if (has_failed_lately(state, digest)) {
+            run->rejected = true;
+            return apply_left(run, ", and a reconfigure failed: the next one is 15 minutes after it: see "
+                                   "slurmctld's log");
+        }
         slurm_run_needs_reconfigure(run, &why);
         printf("reconfigure: %s\n", why);
         status = apply_reconfigure(run);
+        if (status != CTL_DONE) {
+            slurm_state_set(state, "reconfigure_failed", digest);
+            json_object_set_new(state->is, "reconfigure_failed_at", json_integer(time(NULL)));
+            run->rejected = answers(run);
+            return status;
+        }
         apply_digest(run, digest);
     }
-    if (status != CTL_DONE)
-        return status;
     left = slurm_run_differs(run) && slurm_run_needs_reconfigure(run, &why);
     slurm_state_set(state, "left", left ? digest : NULL);
     if (!left)
         return CTL_DONE;
-    if (run->difference.n_structure > 0)
-        snprintf(reason, sizeof reason, "%s", run->difference.structure[0]);
-    else
-        snprintf(reason, sizeof reason, "%.100s: %.200s", run->difference.moves[0].node,
-                 run->difference.moves[0].change);
     snprintf(
-        run->why, sizeof run->why,
-        "%s, also after a reconfigure: see that slurmctld reads %s (a link beside slurm.conf), and its log",
-        reason, run->target);
-    return CTL_FAILED;
+        advice, sizeof advice,
+        ", also after a reconfigure: see that slurmctld reads %.150s (a link beside slurm.conf), and its log",
+        run->target);
+    return apply_left(run, advice);
 }
 
 /* Bring slurmctld to the file. Two passes: after a reconfigure slurmctld may restore older places of nodes.
@@ -247,17 +287,15 @@ static enum ctl_exit apply_difference(struct slurm_run *run, struct slurm_state 
     enum ctl_exit status = CTL_DONE;
     if (slurm_run_needs_reconfigure(run, &why))
         status = apply_structure(run, state);
-    if (status != CTL_DONE || run->difference.n_moves == 0)
+    if (status != CTL_DONE || !slurm_run_differs(run))
         return status;
     slurm_print_moves(&run->difference);
     status = apply_moves(run);
-    status = slurm_run_compare(run) != CTL_DONE ? CTL_FAILED : status;
-    if (status == CTL_DONE && slurm_run_differs(run))
-        snprintf(run->why, sizeof run->why, "%.100s: %.200s: slurmctld did not take the change",
-                 run->difference.n_moves > 0 ? run->difference.moves[0].node : run->file.items[0].name,
-                 run->difference.n_moves > 0 ? run->difference.moves[0].change
-                                             : run->difference.structure[0]);
-    return status == CTL_DONE && slurm_run_differs(run) ? CTL_FAILED : status;
+    if (slurm_run_compare(run) != CTL_DONE)
+        return CTL_FAILED;
+    if (!slurm_run_differs(run))
+        return CTL_DONE;
+    return status != CTL_DONE ? status : apply_left(run, ": slurmctld did not take the change");
 }
 
 /* Report that somebody changed Slurm since it agreed with the file. */
@@ -272,33 +310,57 @@ static enum ctl_exit apply_drift(struct slurm_run *run, const char *what)
     return CTL_FAILED;
 }
 
+/*
+ * Return whether slurmctld may differ in a way that it does not show: an old one hides nodes of a cloud, and
+ * none shows the cells and boxes of a torus.
+ */
+static bool may_be_hidden(const struct slurm_run *run)
+{
+    bool hidden = run->version < SLURM_UPDATES && run->difference.n_unknown > 0;
+    for (uint32_t i = 0; i < run->file.n; i++)
+        hidden |= run->file.items[i].kind == SLURM_TORUS3D;
+    return hidden;
+}
+
 static enum ctl_exit apply_locked(struct slurm_run *run, struct slurm_state *state)
 {
     char digest[SLURM_DIGEST];
-    bool there, agreed, hidden, installed = false;
+    bool agreed, hidden, installed = false;
+    char *was = NULL;
+    size_t size = 0;
     enum ctl_exit status = CTL_DONE;
     slurm_digest(run->text, run->size, digest);
-    agreed = slurm_state_is(state, "agreed", digest) && !run->ctl->repair;
-    if (target_differs(run, &there)) {
-        if (agreed && there)
-            return apply_drift(run, run->target);
-        status = apply_file(run);
+    agreed = slurm_state_is(state, "agreed", digest);
+    if (!agreed) { /* from now on Slurm may have parts of this file: a return to an older file is no drift */
+        slurm_state_set(state, "agreed", NULL);
+        if (state_save(state, run->why) != CTL_DONE)
+            return CTL_FAILED;
+    }
+    agreed &= !run->ctl->repair;
+    if (target_differs(run, &was, &size)) {
+        status =
+            agreed && was != NULL ? apply_drift(run, run->target) : apply_file(run, run->text, run->size);
         installed = true;
     }
-    if (status != CTL_DONE) /* the message is written */
-        return status;
-    status = slurm_run_compare(run);
+    if (status == CTL_DONE) /* else the message is written, or in run->why */
+        status = slurm_run_compare(run);
+    if (status == CTL_DONE && slurm_run_differs(run) && agreed)
+        status = apply_drift(run, "Slurm");
     if (status != CTL_DONE)
-        return status;
-    if (slurm_run_differs(run) && agreed)
-        return apply_drift(run, "Slurm");
-    /* an old slurmctld hides nodes of a cloud: a difference may not show */
-    hidden = run->version < SLURM_UPDATES && run->difference.n_unknown > 0 &&
-             (installed || !slurm_state_is(state, "agreed", digest));
+        goto cleanup;
+    hidden = may_be_hidden(run) && (installed || !slurm_state_is(state, "agreed", digest));
     if (slurm_run_differs(run) || hidden)
         status = apply_difference(run, state);
-    if (status == CTL_DONE)
+    if (status == CTL_DONE) {
         slurm_state_set(state, "agreed", digest);
+        slurm_state_set(state, "left", NULL);
+        slurm_state_set(state, "reconfigure_failed", NULL);
+        slurm_state_set(state, "reconfigure_failed_at", NULL);
+    }
+    if (installed && was != NULL && run->rejected)
+        apply_back(run, was, size);
+cleanup:
+    free(was);
     return status;
 }
 

@@ -20,7 +20,7 @@ extern char **environ;
 struct call {
     pid_t pid;
     int out, err;
-    char said[300]; /* begin of standard error */
+    char said[4096]; /* begin of standard error */
     size_t n_said;
 };
 
@@ -166,6 +166,33 @@ static int call_end(struct call *call, bool failed)
     return status;
 }
 
+/*
+ * Return the line of standard error that explains a failure: the first one that is no line of a log, else the
+ * last one. Warnings about slurm.conf are lines of a log, and come first.
+ */
+static char *call_reason(char *said)
+{
+    static const char log[] = "scontrol: ";
+    char *rest = NULL, *reason = said + strlen(said);
+    bool logged = true;
+    for (char *line = strtok_r(said, "\n", &rest); logged && line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        logged = strncmp(line, log, strlen(log)) == 0;
+        reason = line;
+    }
+    ctl_clean(reason);
+    return reason;
+}
+
+/* Return whether the call asks for an answer. Other calls print nothing if they succeed. */
+static bool call_shows(const char *const *words)
+{
+    bool shows = false;
+    for (; *words != NULL; words++)
+        shows |= strcmp(*words, "show") == 0 || strcmp(*words, "--version") == 0;
+    return shows;
+}
+
 /* Write "scontrol show topology: WHY: ADVICE". */
 static enum ctl_exit call_failed(struct slurm_answer *answer, const char *const *words, const char *why,
                                  const char *advice)
@@ -186,7 +213,7 @@ enum ctl_exit slurm_ask(const char *const *words, unsigned seconds, struct slurm
 {
     struct call call = {.pid = -1};
     char *argv[SLURM_WORDS + 2] = {(char *)call_program()};
-    const char *why;
+    const char *why, *reason;
     char status_text[60];
     int rc, status;
     *answer = (struct slurm_answer){.text = NULL};
@@ -203,14 +230,13 @@ enum ctl_exit slurm_ask(const char *const *words, unsigned seconds, struct slurm
     if (answer->text == NULL && (answer->text = malloc(1)) == NULL)
         return call_failed(answer, words, strerror(ENOMEM), "");
     answer->text[answer->size] = '\0';
-    call.said[strcspn(call.said, "\n")] = '\0';
-    ctl_clean(call.said);
+    reason = call_reason(call.said);
     /* "scontrol show" reports some failures on standard error only */
-    if (status == 0 && (answer->size > 0 || call.said[0] == '\0'))
+    if (status == 0 && (answer->size > 0 || *reason == '\0' || !call_shows(words)))
         return CTL_DONE;
     snprintf(status_text, sizeof status_text, WIFSIGNALED(status) ? "ended by signal %d" : "exit status %d",
              WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-    return call_failed(answer, words, call.said[0] != '\0' ? call.said : status_text, "");
+    return call_failed(answer, words, *reason != '\0' ? reason : status_text, "");
 }
 
 void slurm_answer_free(struct slurm_answer *answer)
@@ -287,7 +313,8 @@ static const char *line_value(const char *line, size_t size, const char *key, si
 
 enum ctl_exit slurm_nodes(const char *feature, struct fab_hostlist *nodes, struct slurm_answer *answer)
 {
-    static const char *const words[] = {"--oneliner", "show", "nodes", NULL};
+    /* --all: also the nodes of hidden partitions, for users who are no operators of Slurm */
+    static const char *const words[] = {"--oneliner", "--all", "show", "nodes", NULL};
     enum ctl_exit status = slurm_ask(words, CTL_ANSWER_SECONDS, answer);
     *nodes = (struct fab_hostlist){0};
     /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): the text ends with a 0 */

@@ -3,6 +3,7 @@
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "fabricctl/slurm/slurm.h"
 
@@ -13,12 +14,16 @@ static bool is_held(const struct slurm_run *run)
 {
     char *copy = strdup(run->path), *path = NULL, *text = NULL;
     json_t *hold = NULL;
+    struct stat st;
     size_t size;
-    bool held = false;
-    if (copy != NULL && asprintf(&path, "%s/" CTL_HOLD_FILE, dirname(copy)) >= 0 &&
-        (text = ctl_target_read(path, &size)) != NULL) {
-        held = true;
-        hold = json_loads(text, 0, NULL);
+    bool held = true; /* without memory, or if the file cannot be read, change nothing */
+    if (copy == NULL || asprintf(&path, "%s/" CTL_HOLD_FILE, dirname(copy)) < 0)
+        path = NULL;
+    else if (lstat(path, &st) != 0 && (errno == ENOENT || errno == ENOTDIR))
+        held = false;
+    if (held) {
+        text = path != NULL ? ctl_target_read(path, &size) : NULL;
+        hold = text != NULL ? json_loads(text, 0, NULL) : NULL;
         if (!run->ctl->quiet)
             ctl_say(stdout, hold, "held since {since} by {user}: {reason}\n");
     }

@@ -11,6 +11,7 @@
 
 #include "fabricctl/slurm/slurm.h"
 #include "topo/base/array.h"
+#include "topo/base/natural.h"
 
 #define NONE UINT32_MAX
 
@@ -247,6 +248,25 @@ static void compare_node(struct comparison *c, const char *node)
     c->out->moves[c->out->n_moves++] = move;
 }
 
+static int compare_remarked(const void *a, const void *b)
+{
+    return fab_natural_cmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Add a remark with a list of nodes, if it is not empty. The list is sorted. */
+static void remark_nodes(struct comparison *c, const char *topology, const char *what, char **names,
+                         uint32_t n)
+{
+    char *list;
+    if (n == 0)
+        return;
+    qsort(names, n, sizeof *names, compare_remarked);
+    list = fab_hostlist_fold((const char *const *)names, n);
+    add_remark(c, "%s: %s: %.200s%s", topology, what, list != NULL ? list : "",
+               list != NULL && strlen(list) > 200 ? "..." : "");
+    free(list);
+}
+
 /* Report nodes of the file that slurmctld does not have, and nodes of slurmctld without a place. */
 static void compare_lists(struct comparison *c)
 {
@@ -264,17 +284,9 @@ static void compare_lists(struct comparison *c)
             if (slurm_unit_of(t, c->nodes->names[n]) == NONE &&
                 FAB_ARRAY_ROOM(&bare.names, &bare.room, bare.n + UINT64_C(1)))
                 bare.names[bare.n++] = c->nodes->names[n];
-        char *list = fab_hostlist_fold((const char *const *)unknown.names, unknown.n);
         c->out->n_unknown += unknown.n;
-        if (unknown.n > 0)
-            add_remark(c, "%s: not shown by Slurm: %.200s%s", t->name, list != NULL ? list : "",
-                       list != NULL && strlen(list) > 200 ? "..." : "");
-        free(list);
-        list = fab_hostlist_fold((const char *const *)bare.names, bare.n);
-        if (bare.n > 0)
-            add_remark(c, "%s: without a place in the file: %.200s%s", t->name, list != NULL ? list : "",
-                       list != NULL && strlen(list) > 200 ? "..." : "");
-        free(list);
+        remark_nodes(c, t->name, "not shown by Slurm", unknown.names, unknown.n);
+        remark_nodes(c, t->name, "without a place in the file", bare.names, bare.n);
     }
     free(unknown.names);
     free(bare.names);
@@ -289,7 +301,7 @@ static int compare_moves(const void *a, const void *b)
         order = strcmp(x->target, y->target);
     if (order == 0)
         order = strcmp(x->change, y->change);
-    return order != 0 ? order : strcmp(x->node, y->node);
+    return order != 0 ? order : fab_natural_cmp(x->node, y->node);
 }
 
 int slurm_compare(const struct slurm_topologies *file, const struct slurm_topologies *slurm,

@@ -6,7 +6,8 @@
 #include "fabricctl/slurm/slurm.h"
 #include "topo/base/array.h"
 
-#define NONE UINT32_MAX
+#define NONE        UINT32_MAX
+#define LEVELS_MOST 64u /* slurmctld ends at a tree of about 20 levels */
 
 static const char *const kinds[] = {[SLURM_FLAT] = "flat",
                                     [SLURM_TREE] = "tree",
@@ -180,11 +181,25 @@ static int slurm_conf_line(struct reader *r, char *line)
 
 /* ---- topology.yaml, as fabricctl writes it: one key a line, with its value ---- */
 
+/* Add the nodes of a further region to the newest torus. */
+static int add_region(struct reader *r, const char *list)
+{
+    struct slurm_unit *torus = &newest(r)->units[newest(r)->n_units - 1];
+    char *all = NULL;
+    if (asprintf(&all, "%s,%s", torus->below, list) < 0)
+        return read_nomem(r);
+    free(torus->below);
+    torus->below = all;
+    return 0;
+}
+
 static int yaml_unit_key(struct reader *r, const char *key, const char *value)
 {
     struct slurm_topology *t = newest(r);
     if (t->n_units == 0)
         return read_failed(r, "a list before its switch or block", key);
+    if (t->kind == SLURM_TORUS3D && t->units[t->n_units - 1].below != NULL)
+        return add_region(r, value);
     return set_below(r, value, strcmp(key, "children") == 0);
 }
 
@@ -200,8 +215,8 @@ static int yaml_key(struct reader *r, const char *key, char *value)
 {
     static const char *const of_units[] = {"switch", "block", "ring", "name"};
     static const char *const lists[] = {"switches", "blocks", "rings", "toruses", "block_sizes"};
-    static const char *const of_torus[] = {"dims",          "x", "y", "z", "placements", "anchor_seed",
-                                           "anchor_spacing"};
+    static const char *const of_torus[] = {
+        "dims", "x", "y", "z", "regions", "placements", "anchor_seed", "anchor_spacing", "anchor"};
     struct slurm_topology *t = newest(r);
     if (strcmp(key, "topology") == 0)
         return add_topology(r, value, SLURM_FLAT);
@@ -337,13 +352,13 @@ static int finish_unit(struct reader *r, struct slurm_topology *t, uint32_t u)
     return 0;
 }
 
-/* Return whether the way up from a unit does not end. */
+/* Return whether the way up from a unit does not end, or is longer than slurmctld permits. */
 static bool is_in_circle(const struct slurm_topology *t, uint32_t u)
 {
     uint32_t height = 0;
-    while (t->units[u].parent != NONE && height++ < t->n_units)
+    while (t->units[u].parent != NONE && height++ < LEVELS_MOST)
         u = t->units[u].parent;
-    return height > t->n_units;
+    return height > LEVELS_MOST;
 }
 
 static int finish_topology(struct reader *r, struct slurm_topology *t)
@@ -364,7 +379,9 @@ static int finish_topology(struct reader *r, struct slurm_topology *t)
         rc = finish_unit(r, t, u);
     for (uint32_t u = 0; rc == 0 && u < t->n_units; u++)
         if (is_in_circle(t, u))
-            rc = fab_fail(r->err, PMIXFAB_ERR_SYNTAX, "%s: %s is above itself", r->shown, t->units[u].name);
+            rc =
+                fab_fail(r->err, PMIXFAB_ERR_SYNTAX, "%s: %s is above itself, or below more than %u switches",
+                         r->shown, t->units[u].name, LEVELS_MOST);
     if (t->n_places > 0)
         qsort(t->places, t->n_places, sizeof *t->places, compare_node_places);
     return rc;

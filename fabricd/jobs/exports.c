@@ -357,7 +357,7 @@ static void exports_read_hold(struct exports *x)
 int exports_hold(struct exports *x, const char *user, const char *reason, struct fab_err *err)
 {
     char beside[PATH_MAX];
-    if (x->n == 0)
+    if (x == NULL || x->n == 0)
         return fab_fail(err, PMIXFAB_ERR_NOTFOUND, "hold: there is no file in [exports.files]");
     json_t *hold = json_pack("{s:o, s:s, s:s}", "since", control_time(clock_now(CLOCK_REALTIME)), "user",
                              user, "reason", reason);
@@ -380,7 +380,7 @@ int exports_hold(struct exports *x, const char *user, const char *reason, struct
 
 int exports_release(struct exports *x, struct fab_err *err)
 {
-    if (x->hold == NULL)
+    if (x == NULL || x->hold == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOTFOUND, "hold: the exports are not held");
     if (unlink(x->hold_path) != 0 && errno != ENOENT)
         return fab_fail(err, PMIXFAB_ERR_IO, "hold: %s: cannot be removed: %s", x->hold_path,

@@ -10,7 +10,8 @@
 #include "fabricd/jobs/hook.h"
 #include "fabricd/process/child.h"
 
-#define SECOND INT64_C(1000000)
+#define SECOND              INT64_C(1000000)
+#define SLURM_APPLY_SECONDS 600 /* a reconfigure of a large slurmctld takes minutes */
 
 /* A file for Slurm. */
 struct slurm_file {
@@ -91,14 +92,23 @@ static void slurm_on_ended(struct child_result *result, void *arg)
 static void slurm_start(struct slurm_rounds *r, struct slurm_file *file)
 {
     const bool apply = r->config->slurm_apply;
+    /* apply --quiet writes no line about a repeated failure, and diff without it writes many */
     const char *const words[] = {
-        "fabricctl", "slurm",    apply ? "apply" : "diff",
-        "--quiet",   file->path, apply && r->config->slurm_repair ? "--repair" : NULL};
-    const struct child_order order = {.what = "slurm",
-                                      .program = r->program,
-                                      .deadline = r->config->export_deadline,
-                                      .done = slurm_on_ended,
-                                      .cbdata = r};
+        "fabricctl",
+        "slurm",
+        apply ? "apply" : "diff",
+        file->path,
+        !apply                    ? "--quiet"
+        : r->config->slurm_repair ? "--repair"
+                                  : NULL,
+    };
+    const unsigned deadline = r->config->export_deadline;
+    const struct child_order order = {
+        .what = "slurm",
+        .program = r->program,
+        .deadline = apply && deadline < SLURM_APPLY_SECONDS ? SLURM_APPLY_SECONDS : deadline,
+        .done = slurm_on_ended,
+        .cbdata = r};
     struct config_list list = {.n = 0};
     struct fab_err err = {""};
     int rc = PMIXFAB_OK;

@@ -7,6 +7,7 @@ import re
 import unittest
 
 import lab
+from test_slurm_kept import Fabric
 
 TREE = """SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n[1-2]
 SwitchName=leaf2 Level=0 LinkSpeed=1 Nodes=n[3-4]
@@ -19,6 +20,7 @@ cd {folder}
 echo "$*" >>calls
 case "$*" in
 *--version*) name=version ;;
+reconfigure) name=other ;;
 *config*) name=config ;;
 *nodes*) name=nodes ;;
 *topology*) name=topology ;;
@@ -116,11 +118,116 @@ class Answers(unittest.TestCase):
         self.assertIn("n2: leaf2 in Slurm, leaf1 in the file", done.stderr + done.stdout)
         self.assertEqual(self.changes(), ["update NodeName=n2 Topology=default:top:leaf1"])
 
+    def test_warnings(self):
+        """Each call warns of a line of slurm.conf. A call that changes Slurm and prints nothing else has succeeded."""
+        warning = "scontrol: error: Ignoring obsolete FastSchedule=1 option. Please remove from your configuration.\n"
+        self.answer("topology", TREE.replace("top", "root"))
+        self.answer("other", "", 0, warning)
+        done = self.slurm("apply")
+        self.assertIn("also after a reconfigure", done.stderr)
+        self.answer("topology", "", 1, warning + "slurm_load_topo error: Unable to contact slurm controller\n")
+        self.assertIn("scontrol show topology: slurm_load_topo error", self.slurm("apply").stderr)
+        self.answer("topology", "", 0, warning + "scontrol: error: No topology information available\n")
+        self.assertIn("topology/flat in Slurm", self.slurm("apply").stderr)
+        self.assertEqual(self.changes(), ["reconfigure"])
+
+    def test_hidden_partitions(self):
+        self.slurm("diff")
+        with open(self.path("calls"), encoding="utf-8") as file:
+            self.assertIn("--oneliner --all show nodes\n", file.read())
+
+    def test_repeated_reconfigures(self):
+        """slurmctld reads another file: a reconfigure is not repeated for the same difference, also where only nodes differ."""
+        for version, topology in (("26.05.5", TREE.replace("top", "root")), ("24.11.5", TREE.replace("top", "root")),
+                                  ("24.11.5", TREE.replace("n[1-2]", "n1").replace("n[3-4]", "n[2-4]"))):
+            with self.subTest(version, topology=topology):
+                self.setUp()
+                self.answer("config", f"SLURM_VERSION = {version}\n")
+                self.answer("topology", topology)
+                for _ in range(3):
+                    done = self.slurm("apply")
+                    self.assertEqual(done.returncode, 1)
+                    self.assertRegex(done.stderr, "also after a reconfigure: see that slurmctld reads .*topology.conf")
+                self.assertEqual(self.changes(), ["reconfigure"])
+                lab.replace_file(self.file, FILE + "# another file\n")
+                self.slurm("apply")
+                self.assertEqual(self.changes(), ["reconfigure"] * 2)
+                self.answer("topology", TREE)  # the operator makes it read the file
+                self.assertIn("agrees with", self.slurm("apply").stdout)
+                self.answer("topology", topology)  # and somebody changes it
+                self.slurm("apply", "--repair")
+                self.assertEqual(self.changes(), ["reconfigure"] * 3)
+
+    def test_rejected_file(self):
+        """With a file that it rejects, slurmctld would not start again: its former file comes back."""
+        target, former = self.path("target.conf"), "SwitchName=root Nodes=n[1-4]\n"
+        lab.replace_file(target, former)
+        self.answer("topology", "SwitchName=root Level=0 LinkSpeed=1 Nodes=n[1-4]\n")
+        self.answer("other", "", 1, "slurm_reconfigure error: Unspecified error\n")
+        for _ in range(2):
+            done = self.slurm("apply", "-o", target)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"; {target} has its former content", done.stderr)
+            with open(target, encoding="utf-8") as file:
+                self.assertEqual(file.read(), former)
+        self.assertEqual(self.changes(), ["reconfigure"])
+        os.unlink(target + ".state")
+        self.answer("other", "")
+        self.slurm("apply", "-o", target)
+        with open(target, encoding="utf-8") as file:
+            self.assertEqual(file.read(), FILE)
+
+    def test_failed_reconfigures(self):
+        """The new slurmctld does not start, and the old one stays: the next attempt comes later."""
+        self.answer("topology", TREE.replace("top", "root"))
+        self.answer("other", "", 1, "slurm_reconfigure error: Unspecified error\n")
+        self.assertIn("scontrol reconfigure: slurm_reconfigure error: Unspecified error", self.slurm("apply").stderr)
+        for _ in range(2):
+            self.assertIn("a reconfigure failed: the next one is 15 minutes after it", self.slurm("apply").stderr)
+        self.assertEqual(self.changes(), ["reconfigure"])
+        with open(self.file + ".state", encoding="utf-8") as file:
+            state = json.load(file)
+        lab.replace_file(self.file + ".state", json.dumps({**state, "reconfigure_failed_at": state["reconfigure_failed_at"] - 900}))
+        self.answer("other", "")
+        self.assertIn("also after a reconfigure", self.slurm("apply").stderr)
+        self.assertEqual(self.changes(), ["reconfigure"] * 2)
+
+    def test_returns_to_an_older_file(self):
+        """A file that Slurm had, another one that it got in part, and the first one again: nobody else has changed Slurm."""
+        target = self.path("target")
+        self.assertEqual(self.slurm("apply", "-o", target).returncode, 0)
+        lab.replace_file(self.file, FILE.replace("n[1-2]", "n1").replace("n[3-4]", "n[2-4]"))
+        self.answer("topology", "", 1, "slurm_load_topo error: Unable to contact slurm controller (connect failure)\n")
+        self.assertEqual(self.slurm("apply", "-o", target).returncode, 1)
+        lab.replace_file(self.file, FILE)
+        self.answer("topology", TREE)
+        done = self.slurm("apply", "-o", target)
+        self.assertEqual((done.returncode, done.stderr, self.changes()), (0, "", []))
+        with open(target, encoding="utf-8") as file:
+            self.assertEqual(file.read(), FILE)
+
+    def test_torus(self):
+        """A torus with several regions. slurmctld shows no cells, so a new file is a reconfigure."""
+        region = "          - anchor:\n              x: {0}\n              y: 0\n              z: 0\n            dims:\n              x: 2\n" \
+                 "              y: 1\n              z: 1\n            nodes: \"{1}\"\n"
+        head = "---\n- topology: \"ib0\"\n  cluster_default: true\n  torus3d:\n    toruses:\n      - name: \"ib0\"\n        dims:\n" \
+               "          x: 5\n          y: 1\n          z: 1\n        regions:\n"
+        self.answer("topology", "TorusName=ib0 Dims=5x1x1 Nodes=n[1-4]\n  TorusName=ib0 PlacementDims=1x1x1(1) Anchors=4\n")
+        for nodes, calls in ((("n[1-2]", "n[3-4]"), 1), (("n[1-2]", "n[3-4]"), 1), (("n[3-4]", "n[1-2]"), 2)):
+            lab.replace_file(self.file, head + region.format(0, nodes[0]) + region.format(3, nodes[1]))
+            self.assertEqual(self.slurm("diff").stdout, f"Slurm agrees with {self.file}\n")
+            self.assertEqual(self.slurm("apply").returncode, 0)
+            self.assertEqual(self.changes(), ["reconfigure"] * calls)
+        lab.replace_file(self.file, head + region.format(0, "n[1-2]") + region.format(3, "n[4,3]"))
+        self.answer("other", "", 1, "slurm_reconfigure error: Unspecified error\n")
+        self.assertIn("Unspecified error", self.slurm("apply").stderr)
+        self.assertIn("topology.conf: Slurm does not show whether it has all of it, and a reconfigure failed", self.slurm("apply").stderr)
+
     def test_bad_files(self):
         for text, why in (("", "no nodes in it"), ("SwitchName=a Switches=b\n", "a has the switch b, which is not there"),
                           ("SwitchName=a Nodes=n1\nSwitchName=a Nodes=n2\n", "a is there twice"), ("x y\n", "not KEY=VALUE: x"),
                           ("SwitchName=a Nodes=a[1-600000]\nSwitchName=b Nodes=b[1-600000]\n", "more than"),
-                          ("SwitchName=a Switches=b,c\nSwitchName=b Switches=a\nSwitchName=c Nodes=n1\n", "a is above itself"),
+                          ("SwitchName=a Switches=b,c\nSwitchName=b Switches=a\nSwitchName=c Nodes=n1\n", "a is above itself, or below more than 64 switches"),
                           ("---\n- topology: a\n  tree:\n    switchez:\n", "unknown key: switchez"), ("---\nnodes: a\n", "before the first topology"),
                           ("BlockName=a Nodes=n1\nBlockSizes=0\n", "no size of blocks: 0"), ("SwitchName=a Nodes=n1\0\n", "not a text")):
             with self.subTest(text):
@@ -138,6 +245,16 @@ class Answers(unittest.TestCase):
         lab.replace_file(self.file, "SwitchName=a Nodes=r1n[1-2],r2n[1-2],login[1-3]\n")
         done = self.slurm("diff")
         self.assertEqual((done.returncode, done.stdout), (0, f"note: default: not shown by Slurm: login[1-3]\nSlurm agrees with {self.file}\n"))
+
+    def test_order_of_names(self):
+        """Names without leading zeros are in their natural order, so lists are short."""
+        self.answer("nodes", "".join(f"NodeName=n{n} State=IDLE\n" for n in range(1, 13)))
+        self.answer("topology", TREE.replace("n[3-4]", "n[3-12]"))
+        lab.replace_file(self.file, FILE.replace("n[1-2]", "n[1-12]").replace("n[3-4]", "login[1-12]"))
+        done = self.slurm("diff")
+        self.assertIn("n[3-12]: leaf2 in Slurm, leaf1 in the file\nnote: default: not shown by Slurm: login[1-12]\n", done.stdout)
+        self.slurm("apply", "--rate", "1000")
+        self.assertEqual(self.changes(), ["update NodeName=n[3-12] Topology=default:top:leaf1"])
 
     def test_blocks(self):
         lab.replace_file(self.file, "BlockName=a Nodes=n[1-2]\nBlockName=b Nodes=n[3-4]\nBlockName=c\nBlockSizes=2,4,8\n")
@@ -228,6 +345,10 @@ class Answers(unittest.TestCase):
             done = self.slurm("apply")
             self.assertEqual((done.returncode, self.changes()), (0, []))
         os.unlink(self.path("exports.hold"))
+        os.mkdir(self.path("exports.hold"))  # it cannot be read
+        self.slurm("apply")
+        self.assertEqual(self.changes(), [])
+        os.rmdir(self.path("exports.hold"))
         self.slurm("apply")
         self.assertEqual(len(self.changes()), 1)
 
@@ -257,6 +378,19 @@ class Answers(unittest.TestCase):
                 for node in spell(names):
                     there[node] = target.split(":")[-1] or None
             self.assertEqual(there, places[0], number)
+
+    def test_daemon(self):
+        """[slurm] apply: the finding has the reason also after many failures with the same one."""
+        self.answer("version", "rubbish\n")
+        lab.replace_file(self.path("fabric"), Fabric(2, 2, 3).text())
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.path('fabric')}"}, "exports": {"folder": self.path("exports"), "pace": 1},
+                                     "exports.files": {"topology.conf": "slurm-tree"}, "slurm": {"round": 1, "apply": "yes"}},
+                             env={"FABRICD_SCONTROL": self.path("scontrol")})
+        self.addCleanup(daemon.stop)
+        calls = lambda: lab.run(["grep", "-c", "version", self.path("calls")]).stdout.strip()
+        lab.wait_for(lambda: int(calls()) > 3, what="four runs")
+        (finding,) = [one for one in daemon.control("check")["findings"] if one["kind"] == "slurm-differs"]
+        self.assertIn("scontrol --version: no version in its answer", finding["what"])
 
 
 def spell(text):

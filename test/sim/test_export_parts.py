@@ -19,7 +19,7 @@ row2 = leaf3,leaf4
 hall = row*
 """
 SCONTROL = """#!/bin/sh
-[ "$*" = "--oneliner show nodes" ] || exit 9
+[ "$*" = "--oneliner --all show nodes" ] || exit 9
 [ -z "$WHY" ] || { echo "$WHY" >&2; exit 1; }
 cat <<END
 NodeName=node0001 Arch=x86_64 AvailableFeatures=gpu,fast ActiveFeatures=gpu
@@ -165,7 +165,7 @@ class OnlyThese(Case):
         self.refused("no feature: --nodes slurm:", "slurm-tree", "--nodes", "slurm:", status=2)
         os.environ["WHY"] = "Unable to contact slurm controller"
         self.addCleanup(os.environ.pop, "WHY")
-        self.refused("not written: scontrol --oneliner show nodes: Unable to contact slurm controller", "slurm-tree", "--nodes", "slurm")
+        self.refused("not written: scontrol --oneliner --all show nodes: Unable to contact slurm controller", "slurm-tree", "--nodes", "slurm")
 
 
 class Above(Case):
@@ -389,6 +389,9 @@ class Blocks(Site):
         self.show()
         self.blocks("--spare", "1", "--slurm", "24.11")
         self.assertEqual(self.complaint, "")  # the placeholder at the end moves nothing
+        self.start((4, 4, 4, 1), (4, 4, 4))
+        self.blocks("--slurm", "24.11")  # not larger than the smallest block; the last size has room for all hosts
+        self.assertEqual((self.sizes_found, self.complaint), ([1, 4, 32], ""))
         for version in ("x", "24", "24.13", "24.11.5", "-4.11"):
             self.export("slurm-block", "--slurm", version, status=2)
             self.assertIn("no version of Slurm: --slurm", self.complaint)
