@@ -65,7 +65,7 @@ size_t ctl_npy_header(uint32_t n, unsigned char buf[static CTL_NPY_HEADER_MAX]);
 /* A host with its first device that is up. */
 struct ctl_routed_host {
     const char *name;
-    uint32_t device, sw, cable;
+    uint32_t host, device, sw, cable;
 };
 
 /* Hosts of a plane, and the routes to them from all switches. */
@@ -75,6 +75,7 @@ struct ctl_routes {
     struct pmixfab_link *cables;   /* all of the plane */
     struct ctl_routed_host *hosts; /* sorted by switch, then by device */
     uint32_t n, n_leaves;
+    uint32_t *of_host; /* of each host of the plane: its number above; UINT32_MAX: it is left out */
     /* of switch s: the cable toward host h is next[s * n + h]; UINT32_MAX: there is no path, or the host is
      * at this switch */
     uint32_t *next;

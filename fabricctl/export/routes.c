@@ -184,7 +184,7 @@ static uint32_t route_device(const struct ctl_routes *r, const uint32_t *cable_o
 {
     uint32_t first, n, found = 0;
     struct pmixfab_device device;
-    *out = (struct ctl_routed_host){.name = "?"};
+    *out = (struct ctl_routed_host){.name = "?", .host = host};
     if (pmixfab_host(r->fab, host, &out->name, &first, &n) != 0)
         return 0;
     for (uint32_t d = first; d < first + n; d++) {
@@ -222,10 +222,10 @@ static enum ctl_exit routes_hosts(struct ctl_export *x, const struct fab_hostlis
 {
     uint32_t *cable_of = calloc(r->plane.n_devices + (size_t)1, sizeof *cable_of), several = 0;
     const size_t room = list != NULL ? list->n : r->plane.n_hosts;
-    bool *has = calloc(r->plane.n_hosts + (size_t)1, sizeof *has);
     enum ctl_exit status = CTL_DONE;
     r->hosts = calloc(room + 1, sizeof *r->hosts);
-    if (cable_of == NULL || has == NULL || r->hosts == NULL)
+    r->of_host = calloc(r->plane.n_hosts + (size_t)1, sizeof *r->of_host);
+    if (cable_of == NULL || r->of_host == NULL || r->hosts == NULL)
         status = ctl_nomem();
     for (uint32_t d = 0; status == CTL_DONE && d < r->plane.n_devices; d++)
         cable_of[d] = UINT32_MAX;
@@ -242,10 +242,8 @@ static enum ctl_exit routes_hosts(struct ctl_export *x, const struct fab_hostlis
         uint32_t host = i;
         if (list != NULL && pmixfab_find_host(r->fab, list->names[i], &host) != 0)
             status = ctl_error("no host %s: plane %s: see fabricctl devices", list->names[i], r->plane.name);
-        else if (!has[host])
+        else if (r->of_host[host]++ == 0)
             status = routes_add(x, r, cable_of, host, list != NULL, &several);
-        if (status == CTL_DONE)
-            has[host] = true;
     }
     if (status == CTL_DONE && several > 0)
         ctl_export_lost(x, "%u host%s several devices that are up in plane %s: written with the first one",
@@ -253,7 +251,6 @@ static enum ctl_exit routes_hosts(struct ctl_export *x, const struct fab_hostlis
     if (status == CTL_DONE && r->n == 0)
         status = ctl_error("nothing to write: plane %s: no host is up", r->plane.name);
     free(cable_of);
-    free(has);
     return status;
 }
 
@@ -319,8 +316,12 @@ enum ctl_exit ctl_routes_make(struct ctl_export *x, const struct fab_hostlist *l
     if (status != CTL_DONE)
         return status;
     qsort(r->hosts, r->n, sizeof *r->hosts, compare_routed_hosts);
-    for (uint32_t i = 0; i < r->n; i++)
+    for (uint32_t h = 0; h < r->plane.n_hosts; h++)
+        r->of_host[h] = UINT32_MAX;
+    for (uint32_t i = 0; i < r->n; i++) {
+        r->of_host[r->hosts[i].host] = i;
         r->n_leaves += i == 0 || r->hosts[i].sw != r->hosts[i - 1].sw;
+    }
     n_routes = (uint64_t)r->n_leaves * r->n;
     if (n_routes > CTL_ROUTES_MAX)
         return ctl_error("too large: plane %s: %u hosts at %u switches have %" PRIu64
@@ -334,5 +335,6 @@ void ctl_routes_free(struct ctl_routes *r)
     free(r->cables);
     free(r->hosts);
     free(r->next);
+    free(r->of_host);
     *r = (struct ctl_routes){.n = 0};
 }

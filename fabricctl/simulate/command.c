@@ -12,9 +12,9 @@
 #define JOBS_MAX      64
 
 struct sim_job {
-    struct fab_hostlist list;
+    char *hostlist;
     uint32_t *hosts; /* numbers in the routes */
-    char *folded;
+    uint32_t n;
     double seconds, alone; /* with all jobs, and as the only one */
 };
 
@@ -40,107 +40,85 @@ struct simulation {
 
 /* ---- the jobs ---- */
 
-static int compare_job_names(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Report a host that is in the list twice. */
-static enum ctl_exit job_once(const struct fab_hostlist *list)
-{
-    const char **names = malloc((list->n + (size_t)1) * sizeof *names);
-    enum ctl_exit status = names != NULL ? CTL_DONE : ctl_nomem();
-    for (uint32_t i = 0; status == CTL_DONE && i < list->n; i++)
-        names[i] = list->names[i];
-    if (status == CTL_DONE)
-        qsort(names, list->n, sizeof *names, compare_job_names);
-    for (uint32_t i = 1; status == CTL_DONE && i < list->n; i++)
-        if (strcmp(names[i - 1], names[i]) == 0)
-            status = ctl_error("host %s: it is in the list of a job twice", names[i]);
-    free(names);
-    return status;
-}
-
-/* Read the lists of --hosts, with ';' between jobs. *all: the hosts of all jobs. */
+/*
+ * Read the lists of --hosts, with ';' between jobs. all: the hosts of all jobs, one job after the other; each
+ * job gets its part.
+ */
 static enum ctl_exit jobs_read(struct simulation *sim, struct fab_hostlist *all)
 {
-    char *text = strdup(sim->ctl->hosts), *rest = NULL, *joined = strdup(sim->ctl->hosts);
+    char *const joined = strdup(sim->ctl->hosts);
     struct fab_err err = {{0}};
-    enum ctl_exit status = text != NULL && joined != NULL ? CTL_DONE : ctl_nomem();
-    for (char *part = text != NULL ? strtok_r(text, ";", &rest) : NULL; status == CTL_DONE && part != NULL;
-         part = strtok_r(NULL, ";", &rest)) {
+    enum ctl_exit status = joined != NULL ? CTL_DONE : ctl_nomem();
+    for (char *at = joined, *end; status == CTL_DONE && *at != '\0'; at = end) {
         struct sim_job *job = &sim->jobs[sim->n_jobs];
+        end = at + strcspn(at, ";");
         if (sim->n_jobs == JOBS_MAX)
             status = ctl_usage("too many jobs: --hosts: there are at most %d lists", JOBS_MAX);
-        else if (fab_hostlist_parse(part, &job->list, &err) != 0)
-            status = ctl_usage("%s: --hosts %.200s", err.text, part);
-        else if (job->list.n == 0)
-            status = ctl_usage("no host: --hosts %.200s", sim->ctl->hosts);
-        else
-            status = job_once(&job->list);
-        if (status == CTL_DONE)
-            job->folded = fab_hostlist_fold((const char *const *)job->list.names, job->list.n);
-        sim->n_jobs += status == CTL_DONE;
+        else if ((job->hostlist = strndup(at, (size_t)(end - at))) == NULL)
+            status = ctl_nomem();
+        else if (fab_hostlist_parse(job->hostlist, all, &err) != 0)
+            status = ctl_usage("%s: --hosts %.200s", err.text, job->hostlist);
+        else if (all->n == 0)
+            status = ctl_usage("an empty list: --hosts %.200s", sim->ctl->hosts);
+        if (status != CTL_DONE)
+            continue;
+        job->n = all->n;
+        fab_hostlist_free(all);
+        sim->n_jobs++;
+        if (*end == ';')
+            *end++ = ',';
     }
-    for (char *c = joined; c != NULL && *c != '\0'; c++)
-        *c = *c == ';' ? ',' : *c;
-    if (status == CTL_DONE && sim->n_jobs == 0)
-        status = ctl_usage("no host: --hosts %.200s", sim->ctl->hosts);
     if (status == CTL_DONE && fab_hostlist_parse(joined, all, &err) != 0)
         status = ctl_usage("%s: --hosts %.200s", err.text, sim->ctl->hosts);
-    free(text);
     free(joined);
     return status;
 }
 
 static enum ctl_exit jobs_ranks(struct simulation *sim)
 {
-    sim->ranks = sim->ctl->limit;
+    sim->ranks = sim->ctl->limit > 0 ? sim->ctl->limit : sim->jobs[0].n;
     for (uint32_t j = 0; j < sim->n_jobs; j++) {
-        const uint32_t n = sim->jobs[j].list.n;
-        if (sim->ranks == 0)
-            sim->ranks = n;
+        const uint32_t n = sim->jobs[j].n;
         if (sim->ctl->limit == 0 && n != sim->ranks)
             return ctl_usage("no number of ranks: the lists have %u and %u hosts: give -n RANKS", sim->ranks,
                              n);
-        if ((sim->ranks + (uint64_t)n - 1) / n > RANKS_OF_HOST)
+        if (sim->ranks > (uint64_t)n * RANKS_OF_HOST)
             return ctl_usage("too many ranks: -n %u: %u host%s, with at most %d ranks each", sim->ranks, n,
                              n == 1 ? "" : "s", RANKS_OF_HOST);
     }
     return CTL_DONE;
 }
 
-/* Find the hosts of each job among those of the routes. */
-static enum ctl_exit jobs_hosts(struct simulation *sim)
+/* Find the hosts of each job among those of the routes. all: the hosts of all jobs. */
+static enum ctl_exit jobs_hosts(struct simulation *sim, const struct fab_hostlist *all)
 {
-    uint32_t *of = calloc(sim->routes.plane.n_hosts + (size_t)1, sizeof *of), host;
-    enum ctl_exit status = of != NULL ? CTL_DONE : ctl_nomem();
-    for (uint32_t h = 0; status == CTL_DONE && h < sim->routes.plane.n_hosts; h++)
-        of[h] = UINT32_MAX;
-    for (uint32_t i = 0; status == CTL_DONE && i < sim->routes.n; i++)
-        if (pmixfab_find_host(sim->routes.fab, sim->routes.hosts[i].name, &host) == 0)
-            of[host] = i;
+    uint32_t *last = calloc(sim->routes.n, sizeof *last), i = 0, host; /* last job of each host, from 1 */
+    enum ctl_exit status = last != NULL ? CTL_DONE : ctl_nomem();
     for (uint32_t j = 0; status == CTL_DONE && j < sim->n_jobs; j++) {
         struct sim_job *job = &sim->jobs[j];
-        job->hosts = calloc(job->list.n, sizeof *job->hosts);
-        if (job->hosts == NULL || job->folded == NULL)
+        job->hosts = calloc(job->n, sizeof *job->hosts);
+        if (job->hosts == NULL)
             status = ctl_nomem();
-        for (uint32_t i = 0; status == CTL_DONE && i < job->list.n; i++) {
-            if (pmixfab_find_host(sim->routes.fab, job->list.names[i], &host) == 0 && of[host] != UINT32_MAX)
-                job->hosts[i] = of[host];
+        for (uint32_t k = 0; status == CTL_DONE && k < job->n; k++, i++) {
+            const char *name = all->names[i];
+            host =
+                pmixfab_find_host(sim->routes.fab, name, &host) == 0 ? sim->routes.of_host[host] : UINT32_MAX;
+            if (host == UINT32_MAX)
+                status = ctl_error("host %s: it cannot be in a platform", name);
+            else if (last[host] == j + 1)
+                status = ctl_usage("host %s: it is in the list of a job twice", name);
             else
-                status = ctl_error("host %s: it is not in the platform", job->list.names[i]);
+                last[job->hosts[k] = host] = j + 1;
         }
     }
-    free(of);
+    free(last);
     return status;
 }
 
 /* Return the host of a rank: consecutive ranks fill a host. */
 static uint32_t rank_host(const struct simulation *sim, const struct sim_job *job, uint32_t rank)
 {
-    const uint32_t each = (sim->ranks + job->list.n - 1) / job->list.n;
-    return job->hosts[rank / each];
+    return job->hosts[sim->ranks <= job->n ? rank : (uint64_t)rank * job->n / sim->ranks];
 }
 
 /* ---- the load of the cables: exact sums by the routes, not by SimGrid ---- */
@@ -329,7 +307,7 @@ static json_t *answer_links(const struct simulation *sim)
             json_array_append_new(links, json_pack("{s:o, s:i, s:o, s:i, s:o, s:I, s:f}", "from",
                                                    load_end(&sim->routes, from), "from_port", (int)from->port,
                                                    "to", load_end(&sim->routes, to), "to_port", (int)to->port,
-                                                   "gbps", ctl_json_rate(load->mbps), "bytes",
+                                                   "rate_gbps", ctl_json_rate(load->mbps), "bytes",
                                                    (json_int_t)load->bytes, "share", load_share(sim, load)));
     }
     return links;
@@ -340,8 +318,8 @@ static enum ctl_exit answer_json(const struct simulation *sim)
     json_t *jobs = json_array();
     for (uint32_t j = 0; j < sim->n_jobs; j++)
         json_array_append_new(jobs,
-                              json_pack("{s:o, s:f, s:f}", "hostlist", ctl_json_text(sim->jobs[j].folded),
-                                        "seconds", sim->jobs[j].seconds, "alone", sim->jobs[j].alone));
+                              json_pack("{s:o, s:f, s:f}", "hostlist", ctl_json_text(sim->jobs[j].hostlist),
+                                        "seconds", sim->jobs[j].seconds, "alone_seconds", sim->jobs[j].alone));
     return ctl_json_print(stdout, json_pack("{s:o, s:I, s:o, s:I, s:I, s:f, s:o, s:o}", "plane",
                                             ctl_json_text(sim->routes.plane.name), "generation",
                                             (json_int_t)sim->routes.plane.generation, "pattern",
@@ -355,8 +333,9 @@ static enum ctl_exit answer_text(const struct simulation *sim)
     json_t *links = answer_links(sim), *link;
     size_t i;
     for (uint32_t j = 0; j < sim->n_jobs; j++) {
-        char *clean = ctl_clean_copy(sim->jobs[j].folded);
-        printf("%s\n%u ranks, %u messages: %.9f s", clean != NULL ? clean : "?", sim->ranks, sim->messages.n,
+        char *clean = ctl_clean_copy(sim->jobs[j].hostlist);
+        printf("%s\n%u rank%s, %u message%s: %.9f s", clean != NULL ? clean : "?", sim->ranks,
+               sim->ranks == 1 ? "" : "s", sim->messages.n, sim->messages.n == 1 ? "" : "s",
                sim->jobs[j].seconds);
         if (sim->n_jobs > 1)
             printf("; alone %.9f s", sim->jobs[j].alone);
@@ -383,7 +362,7 @@ static enum ctl_exit simulate_view(struct simulation *sim, const struct ctl_view
     if (status == CTL_DONE)
         status = sim_pattern(sim->ctl->pattern, sim->ranks, sim->ctl->bytes, &sim->messages);
     if (status == CTL_DONE)
-        status = ctl_routes_make(&x, &all, &sim->routes) ?: jobs_hosts(sim) ?: loads_make(sim);
+        status = ctl_routes_make(&x, &all, &sim->routes) ?: jobs_hosts(sim, &all) ?: loads_make(sim);
     fab_hostlist_free(&all);
     return status ?: run_all(sim, &x);
 }
@@ -408,9 +387,8 @@ enum ctl_exit ctl_simulate(const struct ctl *ctl)
     if (status == CTL_DONE)
         status = ctl->format == CTL_JSON ? answer_json(sim) : answer_text(sim);
     for (uint32_t j = 0; j < JOBS_MAX; j++) {
-        fab_hostlist_free(&sim->jobs[j].list);
         free(sim->jobs[j].hosts);
-        free(sim->jobs[j].folded);
+        free(sim->jobs[j].hostlist);
     }
     sim_programs_free(&sim->programs);
     ctl_routes_free(&sim->routes);
