@@ -62,11 +62,11 @@ static void simgrid_cable(struct simgrid *s, uint32_t i, unsigned switch_ns)
     s->n_unknown += cable->mbps == 0;
     fprintf(s->out,
             "<link id=\"cable/%u\" bandwidth=\"%" PRIu64
-            "Mbps\" latency=\"%uns\" sharing_policy=\"SPLITDUPLEX\"><prop id=\"ends\" value=\"",
+            "Mbps\" latency=\"%uns\" sharing_policy=\"SPLITDUPLEX\"><prop id=\"a\" value=\"",
             i, cable->mbps > 0 ? cable->mbps : s->r->plane.fastest_mbps,
             CABLE_NS + (of_host ? ADAPTER_NS + switch_ns / 2 : switch_ns));
     simgrid_end(s, &cable->a);
-    putc(' ', s->out);
+    fputs("\"/><prop id=\"b\" value=\"", s->out);
     simgrid_end(s, &cable->b);
     fputs("\"/></link>\n", s->out);
 }

@@ -317,9 +317,9 @@ static enum ctl_exit answer_json(const struct simulation *sim)
 {
     json_t *jobs = json_array();
     for (uint32_t j = 0; j < sim->n_jobs; j++)
-        json_array_append_new(jobs,
-                              json_pack("{s:o, s:f, s:f}", "hostlist", ctl_json_text(sim->jobs[j].hostlist),
-                                        "seconds", sim->jobs[j].seconds, "alone_seconds", sim->jobs[j].alone));
+        json_array_append_new(jobs, json_pack("{s:o, s:f, s:f}", "hostlist",
+                                              ctl_json_text(sim->jobs[j].hostlist), "seconds",
+                                              sim->jobs[j].seconds, "alone_seconds", sim->jobs[j].alone));
     return ctl_json_print(stdout, json_pack("{s:o, s:I, s:o, s:I, s:I, s:f, s:o, s:o}", "plane",
                                             ctl_json_text(sim->routes.plane.name), "generation",
                                             (json_int_t)sim->routes.plane.generation, "pattern",

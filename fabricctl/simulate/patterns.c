@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fabricctl/simulate/simulate.h"
 #include "topo/base/array.h"
@@ -132,10 +133,10 @@ static enum ctl_exit pattern_file(const char *path, uint32_t ranks, struct sim_m
     size_t size = 0;
     uint32_t at = 0;
     char *text = ctl_target_read(path, &size);
-    if (text == NULL && errno == ENOENT)
+    if (text == NULL && access(path, F_OK) != 0)
         return ctl_usage("no such pattern, and no such file: --pattern %s: there are " SIM_PATTERNS, path);
     if (text == NULL)
-        return ctl_error("cannot read %s: %s", path, strerror(errno));
+        return ctl_error("cannot read %s: give a file that you may read", path);
     if (memchr(text, '\0', size) != NULL)
         status = ctl_error("%s: not a text: give lines FROM TO BYTES", path);
     else if (size > 0 && text[size - 1] != '\n')

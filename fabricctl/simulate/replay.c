@@ -1,5 +1,6 @@
 /* replay.c - runs of SimGrid: its programs, a private folder for their files, and the times that they report.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -7,7 +8,6 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -63,7 +63,7 @@ enum ctl_exit sim_programs_find(struct sim_programs *programs)
     /* smpirun is a script, which has the paths of the two programs; without it no shell is needed */
     text = ctl_target_read(smpirun, &size);
     if (text == NULL)
-        status = ctl_error("no SimGrid: cannot read %s: %s", smpirun, strerror(errno));
+        status = ctl_error("no SimGrid: cannot read %s", smpirun);
     if (status == CTL_DONE) {
         programs->main = quoted_path(text, "smpimain");
         programs->replay = quoted_path(text, "smpireplaymain");
@@ -85,8 +85,6 @@ void sim_programs_free(struct sim_programs *programs)
 }
 
 /* ---- the folder ---- */
-
-static const char *const folder_files[] = {"platform.xml", "hosts", "traces", "trace"};
 
 enum ctl_exit sim_folder_make(char path[static SIM_FOLDER])
 {
@@ -123,11 +121,13 @@ bool sim_folder_close(FILE *file, const char *folder, const char *name)
 
 void sim_folder_remove(const char *folder)
 {
-    char path[SIM_FOLDER];
-    for (size_t i = 0; folder[0] != '\0' && i < CTL_COUNT(folder_files); i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, folder_files[i]);
-        (void)unlink(path);
-    }
+    DIR *open = folder[0] != '\0' ? opendir(folder) : NULL;
+    /* all files, since a SimGrid that aborts may leave a core */
+    for (const struct dirent *entry; open != NULL && (entry = readdir(open)) != NULL;)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            (void)unlinkat(dirfd(open), entry->d_name, 0);
+    if (open != NULL)
+        closedir(open);
     if (folder[0] != '\0' && rmdir(folder) != 0)
         ctl_error("cannot remove %s: %s", folder, strerror(errno));
 }
