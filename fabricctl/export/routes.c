@@ -218,18 +218,13 @@ static enum ctl_exit routes_add(struct ctl_export *x, struct ctl_routes *r, cons
     return CTL_DONE;
 }
 
-static enum ctl_exit routes_hosts(struct ctl_export *x, const struct fab_hostlist *list, struct ctl_routes *r)
+/* Return the cable of each device to a switch; UINT32_MAX: it has none. Free with free(). */
+static uint32_t *device_cables(const struct ctl_routes *r)
 {
-    uint32_t *cable_of = calloc(r->plane.n_devices + (size_t)1, sizeof *cable_of), several = 0;
-    const size_t room = list != NULL ? list->n : r->plane.n_hosts;
-    enum ctl_exit status = CTL_DONE;
-    r->hosts = calloc(room + 1, sizeof *r->hosts);
-    r->of_host = calloc(r->plane.n_hosts + (size_t)1, sizeof *r->of_host);
-    if (cable_of == NULL || r->of_host == NULL || r->hosts == NULL)
-        status = ctl_nomem();
-    for (uint32_t d = 0; status == CTL_DONE && d < r->plane.n_devices; d++)
+    uint32_t *cable_of = calloc(r->plane.n_devices + (size_t)1, sizeof *cable_of);
+    for (uint32_t d = 0; cable_of != NULL && d < r->plane.n_devices; d++)
         cable_of[d] = UINT32_MAX;
-    for (uint32_t i = 0; status == CTL_DONE && i < r->plane.n_links; i++) {
+    for (uint32_t i = 0; cable_of != NULL && i < r->plane.n_links; i++) {
         const struct pmixfab_link *cable = &r->cables[i];
         for (unsigned side = 0; cable->missing == 0 && side < 2; side++) {
             const struct pmixfab_end *end = side == 0 ? &cable->a : &cable->b;
@@ -237,6 +232,20 @@ static enum ctl_exit routes_hosts(struct ctl_export *x, const struct fab_hostlis
             if (end->kind == PMIXFAB_END_DEVICE && end->index < r->plane.n_devices && other->is_switch != 0)
                 cable_of[end->index] = i;
         }
+    }
+    return cable_of;
+}
+
+static enum ctl_exit routes_hosts(struct ctl_export *x, const struct fab_hostlist *list, struct ctl_routes *r)
+{
+    uint32_t *cable_of = device_cables(r), several = 0;
+    const size_t room = list != NULL ? list->n : r->plane.n_hosts;
+    enum ctl_exit status = CTL_DONE;
+    r->hosts = calloc(room + 1, sizeof *r->hosts);
+    r->of_host = calloc(r->plane.n_hosts + (size_t)1, sizeof *r->of_host);
+    if (cable_of == NULL || r->of_host == NULL || r->hosts == NULL) {
+        status = ctl_nomem();
+        goto cleanup;
     }
     for (uint32_t i = 0; status == CTL_DONE && i < room; i++) {
         uint32_t host = i;
@@ -250,6 +259,7 @@ static enum ctl_exit routes_hosts(struct ctl_export *x, const struct fab_hostlis
                         several, several == 1 ? " has" : "s have", r->plane.name);
     if (status == CTL_DONE && r->n == 0)
         status = ctl_error("nothing to write: plane %s: no host is up", r->plane.name);
+cleanup:
     free(cable_of);
     return status;
 }
@@ -278,25 +288,23 @@ static enum ctl_exit routes_connected(const struct ctl_routes *r)
     return CTL_DONE;
 }
 
-static enum ctl_exit routes_fill(struct ctl_routes *r)
+static bool routes_fill(struct ctl_routes *r)
 {
     struct route_graph g = {.n = 0};
-    uint32_t *at = calloc(r->n, sizeof *at);
+    uint32_t *at = calloc(r->n + (size_t)1, sizeof *at);
     const size_t cells = (size_t)r->n * r->plane.n_switches;
-    enum ctl_exit status = CTL_DONE;
-    r->next = calloc(cells, sizeof *r->next);
-    if (at == NULL || r->next == NULL || !route_graph_make(&g, r))
-        status = ctl_nomem();
-    for (size_t i = 0; status == CTL_DONE && i < cells; i++)
+    const bool good = route_graph_make(&g, r) && at != NULL;
+    r->next = good ? calloc(cells + 1, sizeof *r->next) : NULL;
+    for (size_t i = 0; r->next != NULL && i < cells; i++)
         r->next[i] = UINT32_MAX;
-    for (uint32_t first = 0, end; status == CTL_DONE && first < r->n; first = end) {
+    for (uint32_t first = 0, end; r->next != NULL && first < r->n; first = end) {
         for (end = first; end < r->n && r->hosts[end].sw == r->hosts[first].sw; end++)
             at[end - first] = end;
         routes_toward(&g, r, r->hosts[first].sw, at, end - first);
     }
     route_graph_free(&g);
     free(at);
-    return status;
+    return r->next != NULL;
 }
 
 enum ctl_exit ctl_routes_make(struct ctl_export *x, const struct fab_hostlist *list, struct ctl_routes *r)
@@ -327,7 +335,7 @@ enum ctl_exit ctl_routes_make(struct ctl_export *x, const struct fab_hostlist *l
         return ctl_error("too large: plane %s: %u hosts at %u switches have %" PRIu64
                          " routes, and at most %d are written: give a list of hosts",
                          r->plane.name, r->n, r->n_leaves, n_routes, CTL_ROUTES_MAX);
-    return routes_fill(r) ?: routes_connected(r);
+    return routes_fill(r) ? routes_connected(r) : ctl_nomem();
 }
 
 void ctl_routes_free(struct ctl_routes *r)

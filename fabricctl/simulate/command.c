@@ -48,7 +48,9 @@ static enum ctl_exit jobs_read(struct simulation *sim, struct fab_hostlist *all)
 {
     char *const joined = strdup(sim->ctl->hosts);
     struct fab_err err = {{0}};
-    enum ctl_exit status = joined != NULL ? CTL_DONE : ctl_nomem();
+    enum ctl_exit status = CTL_DONE;
+    if (joined == NULL)
+        return ctl_nomem();
     for (char *at = joined, *end; status == CTL_DONE && *at != '\0'; at = end) {
         struct sim_job *job = &sim->jobs[sim->n_jobs];
         end = at + strcspn(at, ";");
@@ -92,13 +94,20 @@ static enum ctl_exit jobs_ranks(struct simulation *sim)
 /* Find the hosts of each job among those of the routes. all: the hosts of all jobs. */
 static enum ctl_exit jobs_hosts(struct simulation *sim, const struct fab_hostlist *all)
 {
-    uint32_t *last = calloc(sim->routes.n, sizeof *last), i = 0, host; /* last job of each host, from 1 */
-    enum ctl_exit status = last != NULL ? CTL_DONE : ctl_nomem();
+    uint32_t *last = calloc(sim->routes.n + (size_t)1, sizeof *last); /* job of each host, from 1 */
+    uint32_t i = 0, host;
+    enum ctl_exit status = CTL_DONE;
+    if (last == NULL || all->names == NULL) {
+        free(last);
+        return ctl_nomem();
+    }
     for (uint32_t j = 0; status == CTL_DONE && j < sim->n_jobs; j++) {
         struct sim_job *job = &sim->jobs[j];
-        job->hosts = calloc(job->n, sizeof *job->hosts);
-        if (job->hosts == NULL)
+        job->hosts = calloc(job->n + (size_t)1, sizeof *job->hosts);
+        if (job->hosts == NULL) {
             status = ctl_nomem();
+            break;
+        }
         for (uint32_t k = 0; status == CTL_DONE && k < job->n; k++, i++) {
             const char *name = all->names[i];
             host =
@@ -250,10 +259,13 @@ static double latest(const double *ends, uint32_t n)
     return last;
 }
 
-static enum ctl_exit run_all(struct simulation *sim, struct ctl_export *x)
+static enum ctl_exit simulate_jobs(struct simulation *sim, struct ctl_export *x)
 {
     double *ends = calloc((size_t)sim->n_jobs * sim->ranks, sizeof *ends);
-    enum ctl_exit status = ends != NULL ? sim_programs_find(&sim->programs) : ctl_nomem();
+    enum ctl_exit status;
+    if (ends == NULL)
+        return ctl_nomem();
+    status = sim_programs_find(&sim->programs);
     ctl_catch_interrupts();
     if (status == CTL_DONE)
         status = sim_folder_make(sim->folder);
@@ -364,7 +376,7 @@ static enum ctl_exit simulate_view(struct simulation *sim, const struct ctl_view
     if (status == CTL_DONE)
         status = ctl_routes_make(&x, &all, &sim->routes) ?: jobs_hosts(sim, &all) ?: loads_make(sim);
     fab_hostlist_free(&all);
-    return status ?: run_all(sim, &x);
+    return status ?: simulate_jobs(sim, &x);
 }
 
 enum ctl_exit ctl_simulate(const struct ctl *ctl)

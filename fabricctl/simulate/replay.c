@@ -24,16 +24,13 @@ static char *smpirun_path(void)
     if (given != NULL && given[0] != '\0')
         return strdup(given);
     for (const char *at = path != NULL ? path : "/usr/bin"; *at != '\0'; at += strspn(at, ":")) {
-        const size_t n = strcspn(at, ":");
-        char *name = malloc(n + sizeof "/smpirun");
-        if (name == NULL)
+        char *name;
+        if (asprintf(&name, "%.*s/smpirun", (int)strcspn(at, ":"), at) < 0)
             return NULL;
-        memcpy(name, at, n);
-        strcpy(name + n, "/smpirun");
         if (access(name, X_OK) == 0)
             return name;
         free(name);
-        at += n;
+        at += strcspn(at, ":");
     }
     return NULL;
 }
@@ -62,16 +59,15 @@ enum ctl_exit sim_programs_find(struct sim_programs *programs)
             "no SimGrid: no smpirun in PATH: install SimGrid 3.32 or later (Debian: libsimgrid-dev)");
     /* smpirun is a script, which has the paths of the two programs; without it no shell is needed */
     text = ctl_target_read(smpirun, &size);
-    if (text == NULL)
-        status = ctl_error("no SimGrid: cannot read %s", smpirun);
-    if (status == CTL_DONE) {
+    if (text != NULL) {
         programs->main = quoted_path(text, "smpimain");
         programs->replay = quoted_path(text, "smpireplaymain");
-        if (programs->main == NULL || programs->replay == NULL || access(programs->main, X_OK) != 0 ||
-            access(programs->replay, R_OK) != 0)
-            status =
-                ctl_error("no SimGrid: %s names no smpimain and smpireplaymain that can be run", smpirun);
     }
+    if (text == NULL)
+        status = ctl_error("no SimGrid: cannot read %s", smpirun);
+    else if (programs->main == NULL || programs->replay == NULL || access(programs->main, X_OK) != 0 ||
+             access(programs->replay, R_OK) != 0)
+        status = ctl_error("no SimGrid: %s names no smpimain and smpireplaymain that can be run", smpirun);
     free(text);
     free(smpirun);
     return status;
