@@ -358,10 +358,13 @@ static enum ctl_exit answer_text(const struct simulation *sim)
         printf("all jobs: %.9f s\n", sim->seconds);
     puts(json_array_size(links) > 0 ? "fullest cables (bytes by the routes; share of the time at full rate):"
                                     : "no message crosses a cable");
-    json_array_foreach(links, i, link) printf(
-        "%s port %d -> %s port %d: %" PRId64 " bytes, %.1f %%\n", ctl_text_of(link, "from"),
-        (int)ctl_number_of(link, "from_port"), ctl_text_of(link, "to"), (int)ctl_number_of(link, "to_port"),
-        (int64_t)ctl_number_of(link, "bytes"), 100 * json_real_value(json_object_get(link, "share")));
+    json_array_foreach(links, i, link)
+    {
+        printf("%s port %d -> %s port %d: %" PRId64 " bytes, %.1f %%\n", ctl_text_of(link, "from"),
+               (int)ctl_number_of(link, "from_port"), ctl_text_of(link, "to"),
+               (int)ctl_number_of(link, "to_port"), (int64_t)ctl_number_of(link, "bytes"),
+               100 * json_real_value(json_object_get(link, "share")));
+    }
     json_decref(links);
     return CTL_DONE;
 }
