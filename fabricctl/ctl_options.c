@@ -16,6 +16,7 @@
 #include "fabricctl/report/report_page.h"
 #include "fabricctl/service/service.h"
 #include "fabricctl/show/show.h"
+#include "fabricctl/simulate/simulate.h"
 #include "fabricctl/slurm/slurm.h"
 #include "topo/base/formats.h"
 #include "topo/base/nearest_words.h"
@@ -61,11 +62,16 @@ static enum ctl_exit print_values(const struct ctl *ctl, const char *of)
 {
     static const struct {
         const char *of, *words;
-    } fixed[] = {{"--format", "text json csv"},       {"--severity", "error warning notice"},
-                 {"--objective", "sum max switches"}, {"log", "error warning info debug"},
-                 {"export", FAB_EXPORT_FORMATS},      {"slurm", "diff apply"}};
+    } fixed[] = {{"--format", "text json csv"},
+                 {"--severity", "error warning notice"},
+                 {"--objective", "sum max switches"},
+                 {"log", "error warning info debug"},
+                 {"--pattern", SIM_PATTERNS},
+                 {"export", FAB_EXPORT_FORMATS},
+                 {"slurm", "diff apply"}};
     unsigned kinds = strcmp(of, "--plane") == 0 ? CTL_PLANES
-                     : strcmp(of, "--host") == 0 || strcmp(of, "--from") == 0 || strcmp(of, "--exclude") == 0
+                     : strcmp(of, "--host") == 0 || strcmp(of, "--from") == 0 ||
+                             strcmp(of, "--exclude") == 0 || strcmp(of, "--hosts") == 0
                          ? CTL_HOSTS
                      : strcmp(of, "--switch") == 0 ? CTL_SWITCHES
                                                    : ctl_names_of(of);
@@ -178,6 +184,25 @@ static enum ctl_exit set_slurm(struct ctl *ctl, const char *text)
     return CTL_DONE;
 }
 
+/* Read a number of bytes, with K, M or G (of 1024) after it. */
+static enum ctl_exit set_bytes(struct ctl *ctl, const char *text)
+{
+    static const char units[] = "KMG";
+    char *end;
+    unsigned long long value;
+    const char *unit;
+    errno = 0;
+    value = strtoull(text, &end, 10);
+    unit = *end != '\0' ? strchr(units, *end) : NULL;
+    if (text[0] >= '0' && text[0] <= '9' && errno == 0 && value > 0 && value <= SIM_BYTES_MAX &&
+        (*end == '\0' || (unit != NULL && end[1] == '\0'))) {
+        ctl->bytes = value << (unit != NULL ? 10 * (unit - units + 1) : 0);
+        if (ctl->bytes <= SIM_BYTES_MAX)
+            return CTL_DONE;
+    }
+    return ctl_usage("no number of bytes: --bytes %s: give 1 to %d, as 4096, 64K, 1M", text, SIM_BYTES_MAX);
+}
+
 static enum ctl_exit set_severity(struct ctl *ctl, const char *text)
 {
     ctl->severity = ctl_severity(text);
@@ -268,6 +293,9 @@ static const struct option_of all_options[] = {
     {'U', "hold", "REASON", "stop all exports of fabricd, and slurm apply, until --release", AT(hold)},
     {'m', "repair", NULL, "bring Slurm back to the file also if somebody changed Slurm", AT(repair)},
     {'q', "quiet", NULL, "print only the list of hosts", AT(quiet)},
+    {'2', "hosts", "LIST", "the hosts of the job; of several jobs at once: 'LIST;LIST'", AT(hosts)},
+    {'3', "pattern", "PATTERN", SIM_PATTERNS ", or a file with lines FROM TO BYTES", AT(pattern)},
+    {'4', "bytes", "N", "bytes of each message, for allreduce of the vector (default: 1M)", 0, set_bytes},
     {'z', "values", "OF", "for completion: list the values of an option, or the arguments of a command",
      AT(values)},
 };
@@ -287,6 +315,7 @@ static const struct {
     {"ack", 'c', "withdraw the acknowledgement", NULL, NULL},
     {"place", 'n', "the number of hosts", "nodes", "NODES"},
     {"export", 'L', "end the hold of the exports", NULL, NULL},
+    {"simulate", 'n', "the number of ranks of each job (default: one on each host)", "ranks", "RANKS"},
     {"slurm", 'o', "first copy FILE to this file, which slurmctld reads", NULL, NULL},
     {"slurm", 'n', "calls of scontrol a second, at most (default: 20)", "rate", "N"},
     {"slurm", 'q', "diff: only one line, on a difference; apply: report a failure only once", NULL, NULL},
@@ -354,6 +383,9 @@ static const struct command {
     {"export", "FORMAT [HOSTLIST]",
      "write the fabric for another program, such as Slurm (\"export --help\" lists the formats)",
      "oiDPYBZQIMTUL", 0, 2, ctl_export, NULL, NULL},
+    {"simulate", "--hosts LIST",
+     "the time that messages of a job need on these hosts, by SimGrid, and the fullest cables", "n234", 0, 0,
+     ctl_simulate, NULL, NULL},
     {"slurm", "diff|apply FILE",
      "compare a running Slurm with an exported topology file, or bring Slurm to the file", "onmq", 2, 2,
      ctl_slurm, NULL, NULL},

@@ -75,9 +75,11 @@ struct ctl {
     const char *columns; /* of tables, with commas between; NULL: all */
     bool no_header;
     bool help, version;
-    uint32_t limit;                         /* history --limit, place --nodes; 0: all; slurm --rate */
+    uint32_t limit; /* history --limit, place --nodes; 0: all; slurm --rate; simulate -n */
     const char *from, *exclude, *objective; /* place */
     bool quiet;                             /* place, order */
+    const char *hosts, *pattern;            /* simulate */
+    uint64_t bytes;                         /* simulate; 0: the default */
     char *const *args;
     int n_args;
     bool *met; /* for each argument: an object with that name was found */

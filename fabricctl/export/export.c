@@ -283,6 +283,8 @@ static const struct export_format {
     {"dot", "Graphviz: a picture", 0, ctl_export_dot, NULL, NULL, NULL, NULL},
     {"graphml", "GraphML: the graph of devices and switches", OF_ALL_PLANES, ctl_export_graphml, NULL, NULL,
      NULL, NULL},
+    {"simgrid", "SimGrid: a platform with the routes between hosts", OF_HOSTS, ctl_export_simgrid, NULL, NULL,
+     NULL, NULL},
     {"json", "JSON: the complete contents of all planes", OF_ALL_PLANES, export_planes_json, NULL,
      meaning_planes, NULL, NULL},
     {"npy", "NumPy: the cost matrix", 0, ctl_export_npy, NULL, NULL, NULL, NULL},

@@ -47,7 +47,7 @@ typedef enum ctl_exit ctl_tree_fn(struct ctl_export *x, const struct ctl_tree *t
 
 ctl_export_fn ctl_export_slurm_yaml, ctl_export_slurm_torus3d, ctl_export_slurm_ring, ctl_export_nodemap,
     ctl_export_hostlist, ctl_export_rankfile, ctl_export_mpich_coords, ctl_export_ibnetdiscover,
-    ctl_export_dot, ctl_export_graphml, ctl_export_npy, ctl_export_csv;
+    ctl_export_dot, ctl_export_graphml, ctl_export_npy, ctl_export_csv, ctl_export_simgrid;
 ctl_tree_fn ctl_write_slurm_tree, ctl_write_slurm_block, ctl_write_flux_jgf, ctl_write_k8s_labels,
     ctl_write_volcano, ctl_write_topograph, ctl_write_topograph_graph;
 
@@ -57,6 +57,41 @@ ctl_tree_fn ctl_write_slurm_tree, ctl_write_slurm_block, ctl_write_flux_jgf, ctl
  */
 #define CTL_NPY_HEADER_MAX 128
 size_t ctl_npy_header(uint32_t n, unsigned char buf[static CTL_NPY_HEADER_MAX]);
+
+/* ---- routes by destination ---- */
+
+#define CTL_ROUTES_MAX 1000000 /* routes from a leaf to a host in one platform: about 300 MB */
+
+/* A host with its first device that is up. */
+struct ctl_routed_host {
+    const char *name;
+    uint32_t host, device, sw, cable;
+};
+
+/* Hosts of a plane, and the routes to them from all switches. */
+struct ctl_routes {
+    const struct pmixfab *fab;
+    struct pmixfab_plane plane;
+    struct pmixfab_link *cables;   /* all of the plane */
+    struct ctl_routed_host *hosts; /* sorted by switch, then by device */
+    uint32_t n, n_leaves;
+    uint32_t *of_host; /* of each host of the plane: its number above; UINT32_MAX: it is left out */
+    /* of switch s: the cable toward host h is next[s * n + h]; UINT32_MAX: there is no path, or the host is
+     * at this switch */
+    uint32_t *next;
+};
+
+/*
+ * Make the routes to the hosts of the list (NULL: all hosts) in the first plane of the view. A host that is
+ * in the list twice is written once. Free them in any case.
+ */
+enum ctl_exit ctl_routes_make(struct ctl_export *x, const struct fab_hostlist *list, struct ctl_routes *r);
+void ctl_routes_free(struct ctl_routes *r);
+/* Return the switch at the other end of a cable between switches. */
+uint32_t ctl_route_switch(const struct ctl_routes *r, uint32_t sw, uint32_t cable);
+
+/* Write the hosts as a platform of SimGrid, to x->out. */
+enum ctl_exit ctl_simgrid_write(struct ctl_export *x, const struct ctl_routes *r);
 
 /* ---- planes as a tree of switches with hosts at its leaves, for schedulers ---- */
 

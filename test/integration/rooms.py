@@ -86,9 +86,10 @@ fabricctl:
     show        libpmixfab topo/base topo/model topo/changes probes/core probes/capture core
     slurm       libpmixfab topo/base core
     export      libpmixfab topo/base topo/model core show slurm
+    simulate    libpmixfab topo/base core export
     report      libpmixfab topo/base core show export
     service     libpmixfab topo/base core show
-    .           libpmixfab topo/base core show slurm export report service
+    .           libpmixfab topo/base core show slurm export simulate report service
 """
 TREES = ("libpmixfab", "probes", "guard", "fabricd", "fabricd-pmix", "fabric-host", "fabricctl")
 # The guard stands in for other people's functions: that such a one is used is no arrow to the guard.

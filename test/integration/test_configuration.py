@@ -8,7 +8,7 @@ import unittest
 import lab
 
 FORMATS = ("slurm-tree, slurm-block, slurm-yaml, slurm-torus3d, slurm-ring, flux-jgf, k8s-labels, volcano, nodemap, hostlist, rankfile, mpich-coords, topograph, topograph-graph, "
-           "ibnetdiscover, dot, graphml, json, npy, csv")
+           "ibnetdiscover, dot, graphml, simgrid, json, npy, csv")
 GEOMETRY = ("slurm-torus3d", "slurm-ring")  # a tree has none: test_newer_geometry.py
 
 

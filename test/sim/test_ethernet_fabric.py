@@ -2,6 +2,7 @@
 import unittest
 
 import sim
+from simgrid_platform import Platform
 
 LEAVES = {"leaf1": "02:00:00:00:00:f1", "leaf2": "02:00:00:00:00:f2"}
 
@@ -39,6 +40,16 @@ class EthernetFabric(unittest.TestCase):
         self.hears(2, "leaf2", "eth1")
         self.assertEqual(self.groups(), [("roce1",), ("roce2", "roce3")])
         self.assertEqual((self.cost("roce2", "roce3"), self.cost("roce1", "roce2")), (near, far))
+
+    def test_simgrid(self):
+        """Its switches take longer than those of InfiniBand."""
+        for number, leaf in ((1, "leaf1"), (2, "leaf1"), (3, "leaf2")):
+            self.hears(number, leaf)
+        done = self.site.ctl("--plane", "roce0", "export", "simgrid")
+        platform = Platform(done.stdout)
+        self.assertEqual(platform.hosts, ["roce1", "roce2", "roce3"])
+        self.assertAlmostEqual(platform.latency("roce1", "roce2"), 2 * 545e-9)
+        self.assertAlmostEqual(platform.latency("roce1", "roce3"), 2 * 545e-9 + 2 * 470e-9)
 
     def test_a_host_that_hears_nothing(self):
         """It is in the plane all the same, and in no group with others; also after it has heard something."""

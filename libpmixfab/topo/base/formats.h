@@ -8,7 +8,7 @@
 #define FAB_EXPORT_FORMATS                                                                                   \
     "slurm-tree, slurm-block, slurm-yaml, slurm-torus3d, slurm-ring, flux-jgf, k8s-labels, volcano, "        \
     "nodemap, hostlist, rankfile, mpich-coords, "                                                            \
-    "topograph, topograph-graph, ibnetdiscover, dot, graphml, json, npy, csv"
+    "topograph, topograph-graph, ibnetdiscover, dot, graphml, simgrid, json, npy, csv"
 
 /* Formats with hosts at leaves. */
 #define FAB_LEAF_FORMATS                                                                                     \
