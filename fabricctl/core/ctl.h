@@ -77,7 +77,9 @@ struct ctl {
     bool help, version;
     uint32_t limit;                         /* history --limit, place --nodes; 0: all; slurm --rate */
     const char *from, *exclude, *objective; /* place */
-    bool quiet;                             /* place, order */
+    bool quiet;                             /* place, order, run */
+    bool order;                             /* run --order */
+    const char *grid, *traffic;             /* run --grid, --matrix */
     char *const *args;
     int n_args;
     bool *met; /* for each argument: an object with that name was found */

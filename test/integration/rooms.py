@@ -88,7 +88,8 @@ fabricctl:
     export      libpmixfab topo/base topo/model core show slurm
     report      libpmixfab topo/base core show export
     service     libpmixfab topo/base core show
-    .           libpmixfab topo/base core show slurm export report service
+    run         libpmixfab topo/base core
+    .           libpmixfab topo/base core show slurm export report service run
 """
 TREES = ("libpmixfab", "probes", "guard", "fabricd", "fabricd-pmix", "fabric-host", "fabricctl")
 # The guard stands in for other people's functions: that such a one is used is no arrow to the guard.

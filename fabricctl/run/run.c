@@ -1,0 +1,325 @@
+/*
+ * run.c - the command `run`: find a host for each rank within a time limit, write the host file, start the
+ * command.
+ *
+ * A child computes the answer: if a file system or the computation is slow, it is killed, and the command
+ * starts unchanged.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fabricctl/run/run.h"
+
+#define ORDER_MS   100   /* limit of the answer */
+#define MAPPING_MS 10000 /* with --grid or --matrix */
+#define MOST_HOSTS 4096  /* of a mapping, which has a matrix of costs */
+
+/* ---- in the child: the answer ---- */
+
+struct answer {
+    const struct ctl *ctl;
+    const struct run_hosts *job;
+    const char *file;
+    const struct pmixfab *fab;
+    uint32_t *hosts; /* in the order of the fabric */
+    uint32_t *at;    /* per host of this order: its place in the list of the job */
+    uint32_t *slots; /* per host of this order; together, the number of ranks */
+    uint32_t n;      /* hosts with ranks */
+    uint32_t *host_of;
+    char why[RUN_WHY];
+};
+
+static enum ctl_exit answer_fail(struct answer *a, enum ctl_exit status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static enum ctl_exit answer_fail(struct answer *a, enum ctl_exit status, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(a->why, sizeof a->why, fmt, args);
+    va_end(args);
+    return status;
+}
+
+static enum ctl_exit answer_nomem(struct answer *a)
+{
+    return answer_fail(a, CTL_FAILED, "out of memory");
+}
+
+/* Find a host by its name, or by its name without the domain. */
+static bool find_host(const struct pmixfab *fab, const char *name, uint32_t *host)
+{
+    char plain[256];
+    if (pmixfab_find_host(fab, name, host) == 0)
+        return true;
+    snprintf(plain, sizeof plain, "%.*s", (int)strcspn(name, "."), name);
+    return pmixfab_find_host(fab, plain, host) == 0;
+}
+
+/* Find the hosts in a plane. Return the place of the first one that is not there, or the number of hosts. */
+static uint32_t find_all(struct answer *a, const struct pmixfab *fab)
+{
+    uint32_t i = 0;
+    while (i < a->job->n && find_host(fab, a->job->names[i], &a->hosts[i]))
+        i++;
+    return i;
+}
+
+/* Take the first plane that has all hosts. */
+static enum ctl_exit find_plane(struct answer *a, const struct ctl_view *view)
+{
+    const char *missing = NULL, *other = NULL;
+    struct pmixfab_plane plane;
+    uint32_t host, found = 0;
+    for (size_t p = 0; p < view->n; p++) {
+        if (pmixfab_plane(view->planes[p], &plane) != 0 ||
+            (a->ctl->plane != NULL && strcmp(plane.name, a->ctl->plane) != 0))
+            continue;
+        found = find_all(a, view->planes[p]);
+        if (found == a->job->n) {
+            a->fab = view->planes[p];
+            return CTL_DONE;
+        }
+        missing = missing != NULL ? missing : a->job->names[found];
+    }
+    if (missing == NULL)
+        return answer_fail(a, CTL_USAGE, "no plane %.200s", a->ctl->plane);
+    for (size_t p = 0; p < view->n && a->ctl->plane == NULL; p++)
+        if (find_host(view->planes[p], missing, &host) && pmixfab_plane(view->planes[p], &plane) == 0)
+            other = plane.name;
+    return other != NULL
+               ? answer_fail(a, CTL_USAGE,
+                             "no plane has all hosts of the job: %.200s is only in plane %.200s", missing,
+                             other)
+               : answer_fail(a, CTL_USAGE, "no host %.200s: `fabricctl devices` lists the hosts", missing);
+}
+
+/* Order the hosts, and give each its ranks: as many as it has slots, until none is left. */
+static enum ctl_exit order_hosts(struct answer *a)
+{
+    const struct run_hosts *job = a->job;
+    struct pmixfab_plane plane;
+    uint32_t *of = NULL, left = job->ranks;
+    enum ctl_exit status = CTL_DONE;
+    if (pmixfab_plane(a->fab, &plane) != 0 || (of = calloc(plane.n_hosts + (size_t)1, sizeof *of)) == NULL)
+        return answer_nomem(a);
+    for (uint32_t i = 0; i < job->n && status == CTL_DONE; i++) {
+        if (of[a->hosts[i]] != 0)
+            status = answer_fail(a, CTL_USAGE, "two names of one host: %.200s and %.200s",
+                                 job->names[of[a->hosts[i]] - 1], job->names[i]);
+        of[a->hosts[i]] = i + 1;
+    }
+    if (status == CTL_DONE && pmixfab_order(a->fab, a->hosts, job->n) != 0)
+        status = answer_nomem(a);
+    for (uint32_t i = 0; i < job->n && status == CTL_DONE && left > 0; i++) {
+        a->at[i] = of[a->hosts[i]] - 1;
+        a->slots[i] = job->slots[a->at[i]] < left ? job->slots[a->at[i]] : left;
+        a->n += a->slots[i] > 0;
+        for (uint32_t k = 0; k < a->slots[i]; k++)
+            a->host_of[job->ranks - left + k] = i;
+        left -= a->slots[i];
+    }
+    free(of);
+    return status;
+}
+
+static enum ctl_exit map_ranks(struct answer *a)
+{
+    const char *grid = a->ctl->grid, *matrix = a->ctl->traffic;
+    struct run_traffic traffic = {0};
+    uint16_t *costs = NULL;
+    int rc = grid != NULL ? run_traffic_grid(grid, a->job->ranks, &traffic, a->why)
+                          : run_traffic_read(matrix, a->job->ranks, &traffic, a->why);
+    enum ctl_exit status = rc == 0 ? CTL_DONE : rc == PMIXFAB_ERR_NOMEM ? CTL_FAILED : CTL_USAGE;
+    if (status == CTL_DONE && a->n > MOST_HOSTS)
+        status =
+            answer_fail(a, CTL_FAILED, "a mapping has %d hosts at most: the job has %u", MOST_HOSTS, a->n);
+    if (status == CTL_DONE) {
+        costs = malloc((size_t)a->n * a->n * sizeof *costs);
+        if (costs == NULL || pmixfab_host_costs(a->fab, a->hosts, a->n, costs) != 0 ||
+            run_map(&traffic, costs, a->slots, a->n, run_scotch(), a->host_of) != 0)
+            status = answer_nomem(a);
+    }
+    free(costs);
+    run_traffic_free(&traffic);
+    return status;
+}
+
+static enum ctl_exit write_hosts(struct answer *a)
+{
+    FILE *out = fopen(a->file, "we");
+    if (out == NULL)
+        return answer_fail(a, CTL_FAILED, "cannot write %.200s: %s", a->file, strerror(errno));
+    for (uint32_t r = 0; r < a->job->ranks; r++)
+        fprintf(out, "%s\n", a->job->names[a->at[a->host_of[r]]]);
+    const bool failed = ferror(out) != 0;
+    if ((fclose(out) != 0) | failed)
+        return answer_fail(a, CTL_FAILED, "cannot write %.200s: %s", a->file, strerror(errno));
+    return CTL_DONE;
+}
+
+static enum ctl_exit answer_view(struct answer *a, const struct ctl_view *view)
+{
+    enum ctl_exit status;
+    a->hosts = calloc(a->job->n + (size_t)1, sizeof *a->hosts);
+    a->at = calloc(a->job->n + (size_t)1, sizeof *a->at);
+    a->slots = calloc(a->job->n + (size_t)1, sizeof *a->slots);
+    a->host_of = calloc(a->job->ranks + (size_t)1, sizeof *a->host_of);
+    if (a->hosts == NULL || a->at == NULL || a->slots == NULL || a->host_of == NULL)
+        return answer_nomem(a);
+    status = find_plane(a, view);
+    if (status == CTL_DONE)
+        status = order_hosts(a);
+    if (status == CTL_DONE && (a->ctl->grid != NULL || a->ctl->traffic != NULL))
+        status = map_ranks(a);
+    return status == CTL_DONE ? write_hosts(a) : status;
+}
+
+/* Compute the answer and write its status and message to the pipe. The process ends: nothing is freed. */
+static _Noreturn void answer_in_child(const struct ctl *ctl, const struct run_hosts *job, const char *file,
+                                      int out)
+{
+    struct answer a = {.ctl = ctl, .job = job, .file = file};
+    struct ctl_view view;
+    char reason[CTL_REASON_SIZE];
+    const int silent = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (silent >= 0)
+        dup2(silent, STDERR_FILENO); /* a warning of another plane */
+    enum ctl_exit status = ctl_view_any(ctl, &view, reason);
+    if (status == CTL_DONE && view.n == 0)
+        status = answer_fail(&a, CTL_FAILED, "no snapshot: %.400s", reason);
+    else if (status == CTL_DONE)
+        status = answer_view(&a, &view);
+    if (status != CTL_DONE && a.why[0] == '\0')
+        answer_fail(&a, status, "no snapshot: %.400s", ctl_source_location(ctl));
+    ssize_t ignored = write(out, a.why, strlen(a.why));
+    (void)ignored;
+    _exit((int)status);
+}
+
+/* ---- in fabricctl: the limit, the file, the command ---- */
+
+/* Wait for the end of the child, and read its message. Return its status; CTL_FAILED after the limit. */
+static enum ctl_exit await_answer(pid_t pid, int in, int limit, char why[static RUN_WHY])
+{
+    const int64_t deadline = ctl_wait_now() + limit;
+    struct pollfd one = {.fd = in, .events = POLLIN};
+    size_t used = 0;
+    ssize_t got = 1;
+    int status = 0;
+    while (got > 0) {
+        const int64_t left = deadline - ctl_wait_now();
+        if (left <= 0 || poll(&one, 1, (int)left) <= 0) {
+            if (ctl_wait_now() < deadline)
+                continue; /* a signal */
+            kill(pid, SIGKILL);
+            waitpid(pid, &status, 0);
+            snprintf(why, RUN_WHY, "no answer within %d ms", limit);
+            return CTL_FAILED;
+        }
+        got = read(in, why + used, RUN_WHY - 1 - used);
+        used += got > 0 ? (size_t)got : 0;
+    }
+    why[used] = '\0';
+    if (waitpid(pid, &status, 0) == pid && WIFEXITED(status))
+        return (enum ctl_exit)WEXITSTATUS(status);
+    snprintf(why, RUN_WHY, "the computation of the order ended by a signal");
+    return CTL_FAILED;
+}
+
+static enum ctl_exit ask_in_time(const struct ctl *ctl, const struct run_hosts *job, const char *file,
+                                 char why[static RUN_WHY])
+{
+    const bool mapping = ctl->grid != NULL || ctl->traffic != NULL;
+    int ends[2];
+    enum ctl_exit status = CTL_FAILED;
+    pid_t pid;
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        snprintf(why, RUN_WHY, "no pipe: %s", strerror(errno));
+        return CTL_FAILED;
+    }
+    signal(SIGCHLD, SIG_DFL); /* a parent may have ignored it */
+    pid = fork();
+    if (pid == 0)
+        answer_in_child(ctl, job, file, ends[1]);
+    close(ends[1]);
+    if (pid > 0)
+        status = await_answer(pid, ends[0], mapping ? MAPPING_MS : ORDER_MS, why);
+    else
+        snprintf(why, RUN_WHY, "no process: %s", strerror(errno));
+    close(ends[0]);
+    return status;
+}
+
+/* Make a private folder. *file: a path in it; free both with free(). */
+static char *make_folder(char **file, char why[static RUN_WHY])
+{
+    const char *tmp = getenv("TMPDIR");
+    char *folder = NULL;
+    *file = NULL;
+    if (asprintf(&folder, "%s/fabricctl-run.XXXXXX", tmp != NULL && tmp[0] == '/' ? tmp : "/tmp") < 0)
+        folder = NULL;
+    if (folder == NULL || mkdtemp(folder) == NULL) {
+        snprintf(why, RUN_WHY, "no temporary folder: %.300s: %s", folder != NULL ? folder : "",
+                 strerror(errno));
+        free(folder);
+        return NULL;
+    }
+    if (asprintf(file, "%s/hosts", folder) < 0)
+        *file = NULL;
+    return folder;
+}
+
+/* Start the command with a host file. CTL_FAILED with `why`: it was not started, and has to start unchanged.
+ */
+static enum ctl_exit start_ordered(const struct ctl *ctl, const struct run_command *command,
+                                   const struct run_hosts *job, bool *started, char why[static RUN_WHY])
+{
+    char *file, *option = NULL, **words = NULL, *folder = make_folder(&file, why);
+    enum ctl_exit status = CTL_FAILED;
+    if (folder != NULL && file != NULL)
+        status = ask_in_time(ctl, job, file, why);
+    if (status == CTL_DONE) {
+        words = run_command_words(command, file, job->ranks, &option);
+        *started = words != NULL;
+        status = words != NULL ? run_and_wait(words) : ctl_nomem();
+    }
+    if (file != NULL)
+        unlink(file);
+    if (folder != NULL)
+        rmdir(folder);
+    free(words);
+    free(option);
+    free(file);
+    free(folder);
+    return status;
+}
+
+enum ctl_exit ctl_run_job(const struct ctl *ctl)
+{
+    struct run_command command;
+    struct run_hosts job = {0};
+    char why[RUN_WHY] = "out of memory";
+    enum ctl_exit status = CTL_FAILED;
+    bool started = false;
+    if ((ctl->grid != NULL) + (ctl->traffic != NULL) + ctl->order > 1)
+        return ctl_usage("one or the other: --order, --grid and --matrix");
+    if (ctl->uri != NULL)
+        return ctl_usage("not an option of run: --uri: run reads the run directory of this host");
+    if (run_command_read(ctl->args, ctl->n_args, &command, why) && run_hosts_find(&command, &job, why))
+        status = start_ordered(ctl, &command, &job, &started, why);
+    run_hosts_free(&job);
+    run_command_free(&command);
+    if (started)
+        return status;
+    if (status == CTL_USAGE)
+        return ctl_usage("%s; the command is not started", why);
+    if (!ctl->quiet)
+        ctl_error("the command starts unchanged: %s", why);
+    return run_exec(ctl->args);
+}
