@@ -11,7 +11,9 @@
 #include "topo/base/order.h"
 #include "topo/base/scratch.h"
 
-#define MOST_STEPS (1u << 26) /* of the exchange of ranks, for each division */
+#define PASSES     8
+#define SEEDS      4
+#define MOST_STEPS (1u << 26) /* of the exchanges of one division */
 
 /* A part of the ranks, as a graph of its own: vertices 0 to n - 1. */
 struct part {
@@ -31,8 +33,10 @@ struct mapping {
     uint32_t *ranks;     /* all ranks, those of a part in a row */
     uint32_t *vertex_of; /* per rank: in the part; UINT32_MAX: not in it */
     uint32_t *copy;
-    double *gain; /* per vertex: bytes saved by its move to the other side */
+    double *gain;    /* per vertex: bytes saved by its move to the other side */
+    uint32_t *moved; /* vertices in the order of their moves */
     uint8_t *side, *best;
+    bool *stays;  /* per vertex: it was moved already */
     uint32_t dim; /* the dimension that sorts the points of a grid */
     struct part part;
 };
@@ -71,12 +75,12 @@ static void find_gains(struct mapping *m)
     }
 }
 
-/* Return the vertex of a side whose move saves most; UINT32_MAX: the side is empty. */
+/* Return the vertex of a side whose move saves most, of those that were not moved; UINT32_MAX: none. */
 static uint32_t best_mover(const struct mapping *m, uint8_t side)
 {
     uint32_t best = UINT32_MAX;
     for (uint32_t v = 0; v < m->part.n; v++)
-        if (m->side[v] == side && (best == UINT32_MAX || m->gain[v] > m->gain[best]))
+        if (m->side[v] == side && !m->stays[v] && (best == UINT32_MAX || m->gain[v] > m->gain[best]))
             best = v;
     return best;
 }
@@ -98,12 +102,44 @@ static double bytes_between(const struct part *p, uint32_t v, uint32_t w)
     return bytes;
 }
 
+/*
+ * Exchange pairs, each vertex once, also where an exchange costs more, and undo those after the best moment
+ * (Kernighan and Lin). Return whether that saved bytes.
+ */
+static bool exchange_pairs(struct mapping *m, uint32_t turns)
+{
+    const struct part *p = &m->part;
+    double saved = 0, most = 1e-9 * cut_of(p, m->side);
+    uint32_t n = 0, kept = 0;
+    memset(m->stays, 0, p->n * sizeof *m->stays);
+    while (turns-- > 0) {
+        const uint32_t v = best_mover(m, 0), w = best_mover(m, 1);
+        if (v == UINT32_MAX || w == UINT32_MAX)
+            break;
+        saved += m->gain[v] + m->gain[w] - 2 * bytes_between(p, v, w);
+        for (int k = 0; k < 2; k++) {
+            m->moved[n++] = k == 0 ? v : w;
+            m->stays[m->moved[n - 1]] = true;
+            move_vertex(m, m->moved[n - 1]);
+        }
+        if (saved > most) {
+            most = saved;
+            kept = n;
+        }
+    }
+    while (n > kept)
+        move_vertex(m, m->moved[--n]);
+    return kept > 0;
+}
+
 /* Move vertices until side 0 has its number, then exchange pairs while that saves bytes. Keep the best
  * division. */
 static void improve(struct mapping *m, double *least)
 {
     const struct part *p = &m->part;
+    const uint32_t turns = MOST_STEPS / PASSES / p->n + 1;
     uint32_t have = 0;
+    memset(m->stays, 0, p->n * sizeof *m->stays);
     find_gains(m);
     for (uint32_t v = 0; v < p->n; v++)
         have += m->side[v] == 0;
@@ -111,13 +147,8 @@ static void improve(struct mapping *m, double *least)
         move_vertex(m, best_mover(m, 0));
     for (; have < p->left; have++)
         move_vertex(m, best_mover(m, 1));
-    for (uint32_t turns = MOST_STEPS / p->n + 1; turns > 0; turns--) {
-        const uint32_t v = best_mover(m, 0), w = best_mover(m, 1);
-        if (m->gain[v] + m->gain[w] - 2 * bytes_between(p, v, w) <= 1e-9 * (m->gain[v] + m->gain[w]))
-            break;
-        move_vertex(m, v);
-        move_vertex(m, w);
-    }
+    for (int pass = 0; pass < PASSES && exchange_pairs(m, turns); pass++)
+        ;
     const double cut = cut_of(p, m->side);
     if (*least < 0 || cut < *least) {
         *least = cut;
@@ -163,13 +194,6 @@ static void divide_block(struct mapping *m, const uint32_t *ranks)
         m->side[m->vertex_of[m->copy[i]]] = i >= m->part.left;
 }
 
-/* Grow side 0 from the first rank: always add the rank with the most bytes to this side. */
-static void grow_side(struct mapping *m)
-{
-    memset(m->side, 1, m->part.n);
-    m->side[0] = 0; /* improve() adds the others */
-}
-
 /* Divide the ranks: those of side 0 come first. */
 static void divide_ranks(struct mapping *m, uint32_t *ranks)
 {
@@ -179,11 +203,15 @@ static void divide_ranks(struct mapping *m, uint32_t *ranks)
     for (uint32_t v = 0; v < p->n; v++)
         m->side[v] = v >= p->left;
     improve(m, &least);
-    if (m->traffic->n_dims > 0)
+    if (m->traffic->n_dims > 0) {
         divide_block(m, ranks);
-    else
-        grow_side(m);
-    improve(m, &least);
+        improve(m, &least);
+    }
+    for (uint32_t i = 0; i < SEEDS && m->traffic->n_dims == 0; i++) {
+        memset(m->side, 1, p->n);
+        m->side[(uint64_t)i * p->n / SEEDS] = 0; /* it grows from this rank */
+        improve(m, &least);
+    }
     if (m->divide != NULL && m->divide(p->n, p->first, p->to, p->bytes, p->left, m->side))
         improve(m, &least);
     memcpy(m->copy, ranks, p->n * sizeof *ranks);
@@ -266,6 +294,8 @@ int run_map(const struct run_traffic *traffic, const uint16_t *costs, const uint
     FAB_SCRATCH(&m.scratch, &m.vertex_of, n);
     FAB_SCRATCH(&m.scratch, &m.copy, n);
     FAB_SCRATCH(&m.scratch, &m.gain, n);
+    FAB_SCRATCH(&m.scratch, &m.moved, n);
+    FAB_SCRATCH(&m.scratch, &m.stays, n);
     FAB_SCRATCH(&m.scratch, &m.side, n);
     FAB_SCRATCH(&m.scratch, &m.best, n);
     FAB_SCRATCH(&m.scratch, &m.part.first, n);
