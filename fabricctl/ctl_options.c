@@ -299,6 +299,8 @@ static const struct {
     {"export", 'L', "end the hold of the exports", NULL, NULL},
     {"slurm", 'o', "first copy FILE to this file, which slurmctld reads", NULL, NULL},
     {"slurm", 'n', "calls of scontrol a second, at most (default: 20)", "rate", "N"},
+    {"run", 'o', "write the host of each rank to this file, and start nothing; - means standard output", NULL,
+     NULL},
     {"run", 'q', "start the command without a message also if it starts unchanged", NULL, NULL},
     {"slurm", 'q', "diff: only one line, on a difference; apply: report a failure only once", NULL, NULL},
 };
@@ -362,7 +364,7 @@ static const struct command {
     {"order", "HOSTLIST", "sort hosts so that neighbours in the list are near each other", "q", 1, 1,
      ctl_order, NULL, NULL},
     {"run", "[--] COMMAND...",
-     "start an MPI job with near ranks on near hosts: mpirun, mpiexec of Hydra, prun, srun", "0gbq", 1,
+     "start an MPI job with near ranks on near hosts: mpirun, mpiexec of Hydra, prun, srun", "0gboq", 1,
      INT_MAX, ctl_run_job, NULL, NULL},
     {"matrix", "", "the cost matrix of a plane", "o", 0, 0, ctl_matrix, NULL, NULL},
     {"export", "FORMAT [HOSTLIST]",

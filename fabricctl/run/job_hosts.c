@@ -158,9 +158,9 @@ static bool slurm_evenly(const struct run_command *c, struct run_hosts *hosts, c
     each = each > 0 ? each : 1;
     for (uint32_t i = 0; i < hosts->n; i++) {
         const uint32_t have = slurm_number(cpus, i);
-        hosts->slots[i] =
-            c->per_node != 0 ? c->per_node : hosts->ranks / hosts->n + (i < hosts->ranks % hosts->n);
-        if (have > 0 && (uint64_t)hosts->slots[i] * each > have)
+        hosts->slots[i] = hosts->ranks / hosts->n + (i < hosts->ranks % hosts->n);
+        if ((have > 0 && (uint64_t)hosts->slots[i] * each > have) ||
+            (c->per_node > 0 && hosts->slots[i] > c->per_node))
             return hosts_fail(why, "the ranks do not fit evenly on the hosts of the allocation", "");
     }
     return true;
@@ -170,7 +170,7 @@ static bool slurm_evenly(const struct run_command *c, struct run_hosts *hosts, c
 static bool slurm_ranks(const struct run_command *c, struct run_hosts *hosts, char why[static RUN_WHY])
 {
     uint64_t sum = 0;
-    bool known = c->per_node == 0 && c->cpus == 0;
+    bool known = c->cpus == 0;
     for (uint32_t i = 0; i < hosts->n; i++) {
         sum += hosts->slots[i];
         known = known && hosts->slots[i] > 0;

@@ -150,17 +150,30 @@ static enum ctl_exit map_ranks(struct answer *a)
     return status;
 }
 
+/* Write the host of each rank, one a line: to the file of -o, or to the launcher's. */
 static enum ctl_exit write_hosts(struct answer *a)
 {
-    FILE *out = fopen(a->file, "we");
+    const char *output = a->ctl->output, *path = output != NULL ? output : a->file;
+    struct ctl_target target;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
     if (out == NULL)
-        return answer_fail(a, CTL_FAILED, "cannot write %.200s: %s", a->file, strerror(errno));
+        return answer_nomem(a);
     for (uint32_t r = 0; r < a->job->ranks; r++)
         fprintf(out, "%s\n", a->job->names[a->at[a->host_of[r]]]);
-    const bool failed = ferror(out) != 0;
-    if ((fclose(out) != 0) | failed)
-        return answer_fail(a, CTL_FAILED, "cannot write %.200s: %s", a->file, strerror(errno));
-    return CTL_DONE;
+    if (fclose(out) != 0)
+        return answer_nomem(a);
+    if (output == NULL) { /* in a folder of our own */
+        out = fopen(path, "we");
+        const bool done = out != NULL && fwrite(text, 1, size, out) == size;
+        if ((out != NULL && fclose(out) == 0) & done)
+            return CTL_DONE;
+    } else if (ctl_target_open(path, &target) == CTL_DONE &&
+               ctl_target_close(&target, false, ctl_target_write(&target, text, size)) == CTL_DONE) {
+        return CTL_DONE;
+    }
+    return answer_fail(a, CTL_FAILED, "cannot write %.300s: %s", path, strerror(errno));
 }
 
 static enum ctl_exit answer_view(struct answer *a, const struct ctl_view *view)
@@ -309,16 +322,24 @@ enum ctl_exit ctl_run_job(const struct ctl *ctl)
     bool started = false;
     if ((ctl->grid != NULL) + (ctl->traffic != NULL) + ctl->order > 1)
         return ctl_usage("one or the other: --order, --grid and --matrix");
+    if (ctl->grid != NULL && !run_is_grid(ctl->grid))
+        return ctl_usage("not a grid: --grid %s: give up to %d numbers, as 8x8x4", ctl->grid, RUN_DIMS);
     if (ctl->uri != NULL)
         return ctl_usage("not an option of run: --uri: run reads the run directory of this host");
-    if (run_command_read(ctl->args, ctl->n_args, &command, why) && run_hosts_find(&command, &job, why))
+    if (!run_command_read(ctl->args, ctl->n_args, &command, why) || !run_hosts_find(&command, &job, why))
+        status = CTL_FAILED;
+    else if (ctl->output != NULL)
+        status = ask_in_time(ctl, &job, NULL, why);
+    else
         status = start_ordered(ctl, &command, &job, &started, why);
     run_hosts_free(&job);
     run_command_free(&command);
-    if (started)
+    if (started || status == CTL_DONE)
         return status;
     if (status == CTL_USAGE)
         return ctl_usage("%s; the command is not started", why);
+    if (ctl->output != NULL)
+        return ctl_error("no order: %s", why);
     if (!ctl->quiet)
         ctl_error("the command starts unchanged: %s", why);
     return run_exec(ctl->args);

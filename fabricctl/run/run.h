@@ -71,6 +71,8 @@ struct run_traffic {
     uint32_t dims[RUN_DIMS], n_dims; /* of a grid; 0: a matrix */
 };
 
+/* Return whether the text is a grid. */
+bool run_is_grid(const char *text);
 /* Read "8x8x4": one byte between neighbours; the last coordinate counts fastest, and no row is closed to a
  * ring. */
 int run_traffic_grid(const char *text, uint32_t ranks, struct run_traffic *out, char why[static RUN_WHY]);

@@ -77,20 +77,25 @@ static int traffic_fail(int code, char why[static RUN_WHY], const char *fmt, ...
 
 /* ---- a grid ---- */
 
-static int read_dims(const char *text, struct run_traffic *out, char why[static RUN_WHY])
+/* Return whether the text has the form of a grid, and fill in its dimensions. */
+static bool read_dims(const char *text, struct run_traffic *out)
 {
-    const char *at = text;
-    do {
+    for (const char *at = text;; at++) {
         char *end;
         const unsigned long size = strtoul(at, &end, 10);
-        if (!isdigit((unsigned char)*at) || (*end != 'x' && *end != '\0') || size == 0 || size > 100000000 ||
-            out->n_dims == RUN_DIMS)
-            return traffic_fail(PMIXFAB_ERR_SYNTAX, why,
-                                "not a grid: --grid %.100s: give up to %d numbers, as 8x8x4", text, RUN_DIMS);
+        if (!isdigit((unsigned char)*at) || size == 0 || size > 100000000 || out->n_dims == RUN_DIMS)
+            return false;
         out->dims[out->n_dims++] = (uint32_t)size;
-        at = *end == 'x' ? end + 1 : NULL;
-    } while (at != NULL);
-    return PMIXFAB_OK;
+        at = end;
+        if (*at != 'x')
+            return *at == '\0';
+    }
+}
+
+bool run_is_grid(const char *text)
+{
+    struct run_traffic traffic = {0};
+    return read_dims(text, &traffic);
 }
 
 int run_traffic_grid(const char *text, uint32_t ranks, struct run_traffic *out, char why[static RUN_WHY])
@@ -98,7 +103,8 @@ int run_traffic_grid(const char *text, uint32_t ranks, struct run_traffic *out, 
     struct messages m = {0};
     double points = 1;
     *out = (struct run_traffic){0};
-    int rc = read_dims(text, out, why);
+    int rc = read_dims(text, out) ? PMIXFAB_OK
+                                  : traffic_fail(PMIXFAB_ERR_SYNTAX, why, "not a grid: --grid %.100s", text);
     for (uint32_t d = 0; d < out->n_dims; d++)
         points *= out->dims[d];
     if (rc == PMIXFAB_OK && points != ranks)
