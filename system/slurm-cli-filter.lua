@@ -30,7 +30,9 @@ local function order_hosts(options)
         if set[own] then return end
     end
     for _, name in ipairs({"ntasks", "nodes", "ntasks-per-node", "cpus-per-task"}) do
-        if (set[name] or ""):match("^%d+$") then
+        -- a number of the allocation gives way to those of the command
+        local allocated = name:match("^ntasks") and set[name] == os.getenv("SLURM_" .. name:upper():gsub("-", "_"))
+        if (set[name] or ""):match("^%d+$") and not allocated then
             command = command .. " --" .. name .. "=" .. set[name]
         end
     end

@@ -7,10 +7,13 @@
 #include "topo/base/hostlist.h"
 #include "topo/base/order.h"
 
-static bool hosts_fail(char why[static RUN_WHY], const char *what, const char *word)
+int run_why(char why[static RUN_WHY], int code, const char *fmt, ...)
 {
-    snprintf(why, RUN_WHY, "%s%s%.200s", what, word[0] != '\0' ? ": " : "", word);
-    return false;
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(why, RUN_WHY, fmt, args);
+    va_end(args);
+    return code;
 }
 
 /* ---- the list ---- */
@@ -69,44 +72,34 @@ static bool merge_hosts(struct run_hosts *hosts)
     return true;
 }
 
-/* Read names with one separator between: "a:2,b". `number`: the character before a number of slots. */
-static bool add_words(struct run_hosts *hosts, const char *text, const char *between, char number)
-{
-    for (text += strspn(text, between); *text != '\0'; text += strspn(text, between)) {
-        const size_t all = strcspn(text, between);
-        const char *colon = memchr(text, number, all);
-        const unsigned long slots = colon != NULL ? strtoul(colon + 1, NULL, 10) : 1;
-        if (!add_host(hosts, text, colon != NULL ? (size_t)(colon - text) : all,
-                      slots < 1000000 ? (uint32_t)slots : 0))
-            return false;
-        text += all;
-    }
-    return true;
-}
-
 /*
- * Read a file with one host a line. Hydra writes "host:4", others "host slots=4". Without a number a host has
- * as many slots as lines, but for Open MPI a number that only the host can give.
+ * Read "host", "host:4" or "host slots=4", with one character between two of them. without: the slots of a
+ * host without a number. Frees the text.
  */
-static bool add_file(struct run_hosts *hosts, const char *path, uint32_t without)
+static bool add_text(struct run_hosts *hosts, char *text, const char *between, uint32_t without)
 {
-    size_t size = 0;
-    char *text = ctl_target_read(path, &size), *rest = text, *line;
+    char *rest = text, *line;
     bool good = text != NULL;
-    while (good && (line = strsep(&rest, "\n")) != NULL) {
+    while (good && (line = strsep(&rest, between)) != NULL) {
         const char *name = line + strspn(line, " \t\r"), *slots = strstr(line, " slots");
         const size_t len = strcspn(name, " \t\r#"), upto = strcspn(name, " \t\r#:");
-        uint32_t n = without;
+        unsigned long n = without;
         if (len == 0)
             continue;
-        if (slots != NULL)
-            n = (uint32_t)strtoul(slots + strcspn(slots, "0123456789"), NULL, 10);
-        else if (upto < len && isdigit((unsigned char)name[upto + 1]))
-            n = (uint32_t)strtoul(name + upto + 1, NULL, 10);
-        good = add_host(hosts, name, upto, n < 1000000 ? n : 0);
+        if (slots != NULL || upto < len)
+            n = strtoul(slots != NULL ? slots + strcspn(slots, "0123456789") : name + upto + 1, NULL, 10);
+        good = add_host(hosts, name, upto, n < 1000000 ? (uint32_t)n : 0);
     }
     free(text);
     return good;
+}
+
+static bool add_file(struct run_hosts *hosts, const char *path, uint32_t without, char why[static RUN_WHY])
+{
+    size_t size;
+    return add_text(hosts, ctl_target_read(path, &size), "\n", without)
+               ? true
+               : run_why(why, false, "cannot read the host file: %.200s", path);
 }
 
 /* ---- Slurm ---- */
@@ -133,11 +126,11 @@ static bool add_slurm(struct run_hosts *hosts, const char *nodes, const char *nu
     struct fab_hostlist list = {0};
     struct fab_err err;
     if (fab_hostlist_parse(nodes, &list, &err) != 0)
-        return hosts_fail(why, err.text, nodes);
+        return run_why(why, false, "%s: %.200s", err.text, nodes);
     for (uint32_t i = 0; i < list.n; i++)
         if (!add_host(hosts, list.names[i], strlen(list.names[i]), slurm_number(numbers, i))) {
             fab_hostlist_free(&list);
-            return hosts_fail(why, "out of memory", "");
+            return run_why(why, false, "out of memory");
         }
     fab_hostlist_free(&list);
     return true;
@@ -159,9 +152,8 @@ static bool slurm_evenly(const struct run_command *c, struct run_hosts *hosts, c
     for (uint32_t i = 0; i < hosts->n; i++) {
         const uint32_t have = slurm_number(cpus, i);
         hosts->slots[i] = hosts->ranks / hosts->n + (i < hosts->ranks % hosts->n);
-        if ((have > 0 && (uint64_t)hosts->slots[i] * each > have) ||
-            (c->per_node > 0 && hosts->slots[i] > c->per_node))
-            return hosts_fail(why, "the ranks do not fit evenly on the hosts of the allocation", "");
+        if (have > 0 && (uint64_t)hosts->slots[i] * each > have)
+            return run_why(why, false, "the ranks do not fit evenly on the hosts of the allocation");
     }
     return true;
 }
@@ -176,12 +168,12 @@ static bool slurm_ranks(const struct run_command *c, struct run_hosts *hosts, ch
         known = known && hosts->slots[i] > 0;
     }
     if (getenv("SLURM_DISTRIBUTION") != NULL || getenv("SLURM_HOSTFILE") != NULL)
-        return hosts_fail(why, "the job has its own mapping: SLURM_DISTRIBUTION or SLURM_HOSTFILE", "");
+        return run_why(why, false, "the job has its own mapping: SLURM_DISTRIBUTION or SLURM_HOSTFILE");
     if (c->nodes != 0 && c->nodes != hosts->n)
-        return hosts_fail(why, "the command starts on a part of the hosts, which Slurm chooses", "");
-    hosts->ranks = c->ranks;
-    if (hosts->ranks == 0 && c->per_node == 0 && c->nodes == 0)
-        hosts->ranks = environment_number("SLURM_NTASKS");
+        return run_why(why, false, "the command starts on a part of the hosts, which Slurm chooses");
+    hosts->ranks = c->ranks != 0 ? c->ranks : environment_number("SLURM_NTASKS");
+    if (c->ranks == 0 && c->per_node != 0 && hosts->ranks != 0 && hosts->ranks != hosts->n * c->per_node)
+        return run_why(why, false, "SLURM_NTASKS and --ntasks-per-node contradict each other");
     if (hosts->ranks == 0)
         hosts->ranks = hosts->n * (c->per_node != 0 ? c->per_node : 1);
     return known && sum == hosts->ranks ? true : slurm_evenly(c, hosts, why);
@@ -194,28 +186,25 @@ static bool find_names(const struct run_command *c, struct run_hosts *hosts, cha
     const char *nodes = getenv("SLURM_JOB_NODELIST"), *file = c->hostfile, *list;
     if (c->launcher == RUN_SRUN) {
         if (nodes == NULL)
-            return hosts_fail(why, "srun is not inside an allocation: its hosts are not known yet", "");
+            return run_why(why, false, "srun is not inside an allocation: its hosts are not known yet");
         if (c->hosts != NULL && strchr(c->hosts, '/') != NULL)
-            return hosts_fail(why, "the command has its own host file", c->hosts);
+            return run_why(why, false, "the command has its own host file: %.200s", c->hosts);
         return c->hosts != NULL ? add_slurm(hosts, c->hosts, NULL, why)
                                 : add_slurm(hosts, nodes, getenv("SLURM_TASKS_PER_NODE"), why);
     }
     if (c->hosts != NULL)
-        return add_words(hosts, c->hosts, ",", ':') ? true : hosts_fail(why, "out of memory", "");
+        return add_text(hosts, strdup(c->hosts), ",", 1) ? true : run_why(why, false, "out of memory");
     if (file == NULL && c->launcher == RUN_HYDRA)
         file = getenv("HYDRA_HOST_FILE");
-    if (file != NULL)
-        return add_file(hosts, file, c->launcher == RUN_HYDRA)
-                   ? true
-                   : hosts_fail(why, "cannot read the host file", file);
+    if (file != NULL) /* without a number Open MPI counts the cores of a host, there */
+        return add_file(hosts, file, c->launcher == RUN_HYDRA, why);
     if (nodes != NULL)
         return add_slurm(hosts, nodes, getenv("SLURM_TASKS_PER_NODE"), why);
     if ((file = getenv("PBS_NODEFILE")) != NULL)
-        return add_file(hosts, file, 1) ? true
-                                        : hosts_fail(why, "cannot read the file of PBS_NODEFILE", file);
+        return add_file(hosts, file, 1, why);
     if ((list = getenv("LSB_HOSTS")) != NULL)
-        return add_words(hosts, list, " ", ':') ? true : hosts_fail(why, "out of memory", "");
-    return hosts_fail(why, "the hosts of the job are not known: no --host, host file, Slurm, PBS or LSF", "");
+        return add_text(hosts, strdup(list), " ", 1) ? true : run_why(why, false, "out of memory");
+    return run_why(why, false, "the hosts of the job are not known: no --host, host file, Slurm, PBS or LSF");
 }
 
 bool run_hosts_find(const struct run_command *command, struct run_hosts *out, char why[static RUN_WHY])
@@ -225,25 +214,26 @@ bool run_hosts_find(const struct run_command *command, struct run_hosts *out, ch
     if (!find_names(command, out, why))
         return false;
     if (!merge_hosts(out))
-        return hosts_fail(why, "out of memory", "");
+        return run_why(why, false, "out of memory");
     if (out->n == 0)
-        return hosts_fail(why, "the job has no hosts", "");
+        return run_why(why, false, "the job has no hosts");
     if (command->launcher == RUN_SRUN)
         return slurm_ranks(command, out, why);
     for (uint32_t i = 0; i < out->n; i++) {
         if (command->per_node != 0)
             out->slots[i] = command->per_node;
         if (out->slots[i] == 0)
-            return hosts_fail(why, "the slots of a host are not known (slots=N, or -N N)", out->names[i]);
+            return run_why(why, false, "the slots of a host are not known (slots=N, or -N N): %.200s",
+                           out->names[i]);
         sum += out->slots[i];
     }
     if (sum > UINT32_MAX / 2)
-        return hosts_fail(why, "too many slots", "");
+        return run_why(why, false, "too many slots");
     out->ranks = command->ranks != 0 ? command->ranks : (uint32_t)sum;
     if (out->ranks <= sum)
         return true;
     if (command->launcher != RUN_HYDRA)
-        return hosts_fail(why, "the ranks need more slots than the hosts have", "");
+        return run_why(why, false, "the ranks need more slots than the hosts have");
     for (uint32_t i = 0; i < out->n; i++) /* Hydra begins again with the first host */
         out->slots[i] *= (uint32_t)((out->ranks + sum - 1) / sum);
     return true;

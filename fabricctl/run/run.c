@@ -7,11 +7,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fabricctl/run/run.h"
@@ -35,20 +36,9 @@ struct answer {
     char why[RUN_WHY];
 };
 
-static enum ctl_exit answer_fail(struct answer *a, enum ctl_exit status, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-static enum ctl_exit answer_fail(struct answer *a, enum ctl_exit status, const char *fmt, ...)
+static int answer_nomem(struct answer *a)
 {
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(a->why, sizeof a->why, fmt, args);
-    va_end(args);
-    return status;
-}
-
-static enum ctl_exit answer_nomem(struct answer *a)
-{
-    return answer_fail(a, CTL_FAILED, "out of memory");
+    return run_why(a->why, CTL_FAILED, "out of memory");
 }
 
 /* Find a host by its name, or by its name without the domain. */
@@ -71,7 +61,7 @@ static uint32_t find_all(struct answer *a, const struct pmixfab *fab)
 }
 
 /* Take the first plane that has all hosts. */
-static enum ctl_exit find_plane(struct answer *a, const struct ctl_view *view)
+static int find_plane(struct answer *a, const struct ctl_view *view)
 {
     const char *missing = NULL, *other = NULL;
     struct pmixfab_plane plane;
@@ -88,30 +78,29 @@ static enum ctl_exit find_plane(struct answer *a, const struct ctl_view *view)
         missing = missing != NULL ? missing : a->job->names[found];
     }
     if (missing == NULL)
-        return answer_fail(a, CTL_USAGE, "no plane %.200s", a->ctl->plane);
+        return run_why(a->why, CTL_USAGE, "no plane %.200s", a->ctl->plane);
     for (size_t p = 0; p < view->n && a->ctl->plane == NULL; p++)
         if (find_host(view->planes[p], missing, &host) && pmixfab_plane(view->planes[p], &plane) == 0)
             other = plane.name;
     return other != NULL
-               ? answer_fail(a, CTL_USAGE,
-                             "no plane has all hosts of the job: %.200s is only in plane %.200s", missing,
-                             other)
-               : answer_fail(a, CTL_USAGE, "no host %.200s: `fabricctl devices` lists the hosts", missing);
+               ? run_why(a->why, CTL_USAGE,
+                         "no plane has all hosts of the job: %.200s is only in plane %.200s", missing, other)
+               : run_why(a->why, CTL_USAGE, "no host %.200s: `fabricctl devices` lists the hosts", missing);
 }
 
 /* Order the hosts, and give each its ranks: as many as it has slots, until none is left. */
-static enum ctl_exit order_hosts(struct answer *a)
+static int order_hosts(struct answer *a)
 {
     const struct run_hosts *job = a->job;
     struct pmixfab_plane plane;
     uint32_t *of = NULL, left = job->ranks;
-    enum ctl_exit status = CTL_DONE;
+    int status = CTL_DONE;
     if (pmixfab_plane(a->fab, &plane) != 0 || (of = calloc(plane.n_hosts + (size_t)1, sizeof *of)) == NULL)
         return answer_nomem(a);
     for (uint32_t i = 0; i < job->n && status == CTL_DONE; i++) {
         if (of[a->hosts[i]] != 0)
-            status = answer_fail(a, CTL_USAGE, "two names of one host: %.200s and %.200s",
-                                 job->names[of[a->hosts[i]] - 1], job->names[i]);
+            status = run_why(a->why, CTL_USAGE, "two names of one host: %.200s and %.200s",
+                             job->names[of[a->hosts[i]] - 1], job->names[i]);
         of[a->hosts[i]] = i + 1;
     }
     if (status == CTL_DONE && pmixfab_order(a->fab, a->hosts, job->n) != 0)
@@ -128,17 +117,17 @@ static enum ctl_exit order_hosts(struct answer *a)
     return status;
 }
 
-static enum ctl_exit map_ranks(struct answer *a)
+static int map_ranks(struct answer *a)
 {
     const char *grid = a->ctl->grid, *matrix = a->ctl->traffic;
     struct run_traffic traffic = {0};
     uint16_t *costs = NULL;
     int rc = grid != NULL ? run_traffic_grid(grid, a->job->ranks, &traffic, a->why)
                           : run_traffic_read(matrix, a->job->ranks, &traffic, a->why);
-    enum ctl_exit status = rc == 0 ? CTL_DONE : rc == PMIXFAB_ERR_NOMEM ? CTL_FAILED : CTL_USAGE;
+    int status = rc == 0 ? CTL_DONE : rc == PMIXFAB_ERR_NOMEM ? CTL_FAILED : CTL_USAGE;
     if (status == CTL_DONE && a->n > MOST_HOSTS)
         status =
-            answer_fail(a, CTL_FAILED, "a mapping has %d hosts at most: the job has %u", MOST_HOSTS, a->n);
+            run_why(a->why, CTL_FAILED, "a mapping has %d hosts at most: the job has %u", MOST_HOSTS, a->n);
     if (status == CTL_DONE) {
         costs = malloc((size_t)a->n * a->n * sizeof *costs);
         if (costs == NULL || pmixfab_host_costs(a->fab, a->hosts, a->n, costs) != 0 ||
@@ -151,34 +140,20 @@ static enum ctl_exit map_ranks(struct answer *a)
 }
 
 /* Write the host of each rank, one a line: to the file of -o, or to the launcher's. */
-static enum ctl_exit write_hosts(struct answer *a)
+static int write_hosts(struct answer *a)
 {
-    const char *output = a->ctl->output, *path = output != NULL ? output : a->file;
-    struct ctl_target target;
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL)
-        return answer_nomem(a);
-    for (uint32_t r = 0; r < a->job->ranks; r++)
+    FILE *out = strcmp(a->file, "-") == 0 ? stdout : fopen(a->file, "we");
+    for (uint32_t r = 0; out != NULL && r < a->job->ranks; r++)
         fprintf(out, "%s\n", a->job->names[a->at[a->host_of[r]]]);
-    if (fclose(out) != 0)
-        return answer_nomem(a);
-    if (output == NULL) { /* in a folder of our own */
-        out = fopen(path, "we");
-        const bool done = out != NULL && fwrite(text, 1, size, out) == size;
-        if ((out != NULL && fclose(out) == 0) & done)
-            return CTL_DONE;
-    } else if (ctl_target_open(path, &target) == CTL_DONE &&
-               ctl_target_close(&target, false, ctl_target_write(&target, text, size)) == CTL_DONE) {
-        return CTL_DONE;
-    }
-    return answer_fail(a, CTL_FAILED, "cannot write %.300s: %s", path, strerror(errno));
+    const bool failed = out == NULL || fflush(out) != 0 || ferror(out) != 0;
+    if (failed || fclose(out) != 0)
+        return run_why(a->why, CTL_FAILED, "cannot write %.300s: %s", a->file, strerror(errno));
+    return CTL_DONE;
 }
 
-static enum ctl_exit answer_view(struct answer *a, const struct ctl_view *view)
+static int answer_view(struct answer *a, const struct ctl_view *view)
 {
-    enum ctl_exit status;
+    int status;
     a->hosts = calloc(a->job->n + (size_t)1, sizeof *a->hosts);
     a->at = calloc(a->job->n + (size_t)1, sizeof *a->at);
     a->slots = calloc(a->job->n + (size_t)1, sizeof *a->slots);
@@ -203,113 +178,80 @@ static _Noreturn void answer_in_child(const struct ctl *ctl, const struct run_ho
     const int silent = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (silent >= 0)
         dup2(silent, STDERR_FILENO); /* a warning of another plane */
-    enum ctl_exit status = ctl_view_any(ctl, &view, reason);
+    int status = (int)ctl_view_any(ctl, &view, reason);
     if (status == CTL_DONE && view.n == 0)
-        status = answer_fail(&a, CTL_FAILED, "no snapshot: %.400s", reason);
+        status = run_why(a.why, CTL_FAILED, "no snapshot: %.400s", reason);
     else if (status == CTL_DONE)
         status = answer_view(&a, &view);
     if (status != CTL_DONE && a.why[0] == '\0')
-        answer_fail(&a, status, "no snapshot: %.400s", ctl_source_location(ctl));
+        (enum ctl_exit) run_why(a.why, status, "no snapshot: %.400s", ctl_source_location(ctl));
     ssize_t ignored = write(out, a.why, strlen(a.why));
     (void)ignored;
-    _exit((int)status);
+    _exit(status);
 }
 
 /* ---- in fabricctl: the limit, the file, the command ---- */
 
-/* Wait for the end of the child, and read its message. Return its status; CTL_FAILED after the limit. */
-static enum ctl_exit await_answer(pid_t pid, int in, int limit, char why[static RUN_WHY])
+/* Have a child write the file of hosts. CTL_FAILED: there is no answer, or not within the limit. */
+static int ask_in_time(const struct ctl *ctl, const struct run_hosts *job, const char *file,
+                       char why[static RUN_WHY])
 {
-    const int64_t deadline = ctl_wait_now() + limit;
-    struct pollfd one = {.fd = in, .events = POLLIN};
-    size_t used = 0;
-    ssize_t got = 1;
-    int status = 0;
-    while (got > 0) {
-        const int64_t left = deadline - ctl_wait_now();
-        if (left <= 0 || poll(&one, 1, (int)left) <= 0) {
-            if (ctl_wait_now() < deadline)
-                continue; /* a signal */
-            kill(pid, SIGKILL);
-            waitpid(pid, &status, 0);
-            snprintf(why, RUN_WHY, "no answer within %d ms", limit);
-            return CTL_FAILED;
-        }
-        got = read(in, why + used, RUN_WHY - 1 - used);
-        used += got > 0 ? (size_t)got : 0;
-    }
-    why[used] = '\0';
-    if (waitpid(pid, &status, 0) == pid && WIFEXITED(status))
-        return (enum ctl_exit)WEXITSTATUS(status);
-    snprintf(why, RUN_WHY, "the computation of the order ended by a signal");
-    return CTL_FAILED;
-}
-
-static enum ctl_exit ask_in_time(const struct ctl *ctl, const struct run_hosts *job, const char *file,
-                                 char why[static RUN_WHY])
-{
-    const bool mapping = ctl->grid != NULL || ctl->traffic != NULL;
-    int ends[2];
-    enum ctl_exit status = CTL_FAILED;
-    pid_t pid;
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        snprintf(why, RUN_WHY, "no pipe: %s", strerror(errno));
-        return CTL_FAILED;
-    }
+    const int limit = ctl->grid != NULL || ctl->traffic != NULL ? MAPPING_MS : ORDER_MS;
+    const struct timespec time = {limit / 1000, limit % 1000 * 1000000L};
+    sigset_t child, before;
+    int ends[2], ended = 0;
+    pid_t pid = -1;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
     signal(SIGCHLD, SIG_DFL); /* a parent may have ignored it */
-    pid = fork();
-    if (pid == 0)
-        answer_in_child(ctl, job, file, ends[1]);
-    close(ends[1]);
-    if (pid > 0)
-        status = await_answer(pid, ends[0], mapping ? MAPPING_MS : ORDER_MS, why);
-    else
-        snprintf(why, RUN_WHY, "no process: %s", strerror(errno));
-    close(ends[0]);
-    return status;
+    sigprocmask(SIG_BLOCK, &child, &before);
+    if (pipe2(ends, O_CLOEXEC) == 0) {
+        pid = fork();
+        if (pid == 0)
+            answer_in_child(ctl, job, file, ends[1]);
+        close(ends[1]);
+    }
+    if (pid > 0) {
+        const bool late = sigtimedwait(&child, NULL, &time) < 0;
+        if (late)
+            kill(pid, SIGKILL);
+        waitpid(pid, &ended, 0);
+        const ssize_t size = read(ends[0], why, RUN_WHY - 1);
+        why[size > 0 ? size : 0] = '\0';
+        if (!WIFEXITED(ended))
+            run_why(why, 0, late ? "no answer within %d ms" : "the order of the hosts failed", limit);
+    } else {
+        run_why(why, 0, "no process: %s", strerror(errno));
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (pid >= 0)
+        close(ends[0]);
+    return pid > 0 && WIFEXITED(ended) ? WEXITSTATUS(ended) : CTL_FAILED;
 }
 
-/* Make a private folder. *file: a path in it; free both with free(). */
-static char *make_folder(char **file, char why[static RUN_WHY])
+/*
+ * Start the command with a host file in a private folder. CTL_FAILED with `why`: it was not started, and has
+ * to start unchanged.
+ */
+static int start_ordered(const struct ctl *ctl, const struct run_command *command,
+                         const struct run_hosts *job, bool *started, char why[static RUN_WHY])
 {
     const char *tmp = getenv("TMPDIR");
-    char *folder = NULL;
-    *file = NULL;
-    if (asprintf(&folder, "%s/fabricctl-run.XXXXXX", tmp != NULL && tmp[0] == '/' ? tmp : "/tmp") < 0)
-        folder = NULL;
-    if (folder == NULL || mkdtemp(folder) == NULL) {
-        snprintf(why, RUN_WHY, "no temporary folder: %.300s: %s", folder != NULL ? folder : "",
-                 strerror(errno));
-        free(folder);
-        return NULL;
-    }
-    if (asprintf(file, "%s/hosts", folder) < 0)
-        *file = NULL;
-    return folder;
-}
-
-/* Start the command with a host file. CTL_FAILED with `why`: it was not started, and has to start unchanged.
- */
-static enum ctl_exit start_ordered(const struct ctl *ctl, const struct run_command *command,
-                                   const struct run_hosts *job, bool *started, char why[static RUN_WHY])
-{
-    char *file, *option = NULL, **words = NULL, *folder = make_folder(&file, why);
-    enum ctl_exit status = CTL_FAILED;
-    if (folder != NULL && file != NULL)
-        status = ask_in_time(ctl, job, file, why);
+    char folder[PATH_MAX - 8], file[PATH_MAX], *option = NULL, **words = NULL;
+    snprintf(folder, sizeof folder, "%s/fabricctl-run.XXXXXX", tmp != NULL && tmp[0] == '/' ? tmp : "/tmp");
+    if (mkdtemp(folder) == NULL)
+        return run_why(why, CTL_FAILED, "no temporary folder: %.300s: %s", folder, strerror(errno));
+    snprintf(file, sizeof file, "%s/hosts", folder);
+    int status = ask_in_time(ctl, job, file, why);
     if (status == CTL_DONE) {
         words = run_command_words(command, file, job->ranks, &option);
         *started = words != NULL;
-        status = words != NULL ? run_and_wait(words) : ctl_nomem();
+        status = words != NULL ? (int)run_and_wait(words) : (int)ctl_nomem();
     }
-    if (file != NULL)
-        unlink(file);
-    if (folder != NULL)
-        rmdir(folder);
+    unlink(file);
+    rmdir(folder);
     free(words);
     free(option);
-    free(file);
-    free(folder);
     return status;
 }
 
@@ -318,7 +260,7 @@ enum ctl_exit ctl_run_job(const struct ctl *ctl)
     struct run_command command;
     struct run_hosts job = {0};
     char why[RUN_WHY] = "out of memory";
-    enum ctl_exit status = CTL_FAILED;
+    int status = CTL_FAILED;
     bool started = false;
     if ((ctl->grid != NULL) + (ctl->traffic != NULL) + ctl->order > 1)
         return ctl_usage("one or the other: --order, --grid and --matrix");
@@ -329,13 +271,13 @@ enum ctl_exit ctl_run_job(const struct ctl *ctl)
     if (!run_command_read(ctl->args, ctl->n_args, &command, why) || !run_hosts_find(&command, &job, why))
         status = CTL_FAILED;
     else if (ctl->output != NULL)
-        status = ask_in_time(ctl, &job, NULL, why);
+        status = ask_in_time(ctl, &job, ctl->output, why);
     else
         status = start_ordered(ctl, &command, &job, &started, why);
     run_hosts_free(&job);
     run_command_free(&command);
     if (started || status == CTL_DONE)
-        return status;
+        return (enum ctl_exit)status;
     if (status == CTL_USAGE)
         return ctl_usage("%s; the command is not started", why);
     if (ctl->output != NULL)

@@ -14,6 +14,9 @@ enum ctl_exit ctl_run_job(const struct ctl *ctl);
 
 #define RUN_WHY 800 /* bytes of a message */
 
+/* Write a message and return `code`. */
+int run_why(char why[static RUN_WHY], int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
 /* ---- the command line of a launcher (launcher.c) ---- */
 
 enum run_launcher { RUN_OPENMPI, RUN_HYDRA, RUN_SRUN };
@@ -76,7 +79,7 @@ bool run_is_grid(const char *text);
 /* Read "8x8x4": one byte between neighbours; the last coordinate counts fastest, and no row is closed to a
  * ring. */
 int run_traffic_grid(const char *text, uint32_t ranks, struct run_traffic *out, char why[static RUN_WHY]);
-/* Read a file: an array of NumPy (.npy) of ranks x ranks numbers, or lines "FROM TO BYTES". */
+/* Read a file with lines "FROM TO BYTES". */
 int run_traffic_read(const char *path, uint32_t ranks, struct run_traffic *out, char why[static RUN_WHY]);
 void run_traffic_free(struct run_traffic *traffic);
 

@@ -159,8 +159,8 @@ class Slurm(Case):
         ctl = lab.program("fabricctl")
         two = dict.fromkeys(NODES, 2)
         self.assertEqual(self.steps("srun", f"{ctl} run srun", f"{ctl} run -- srun -n 3", f"{ctl} run srun -N 3 -n 7 -c 2",
-                                    f"{ctl} run srun --ntasks-per-node=1", f"{ctl} run -q srun -N 1 -n 2", user="nobody"),
-                         [[name for name in NODES for _ in range(2)], blocks(two), NEAR, blocks({**two, "node0001": 3}), NEAR, ["node0001"] * 2])
+                                    f"{ctl} run srun --ntasks-per-node=2", f"{ctl} run -q srun -N 1 -n 2", user="nobody"),
+                         [[name for name in NODES for _ in range(2)], blocks(two), NEAR, blocks({**two, "node0001": 3}), blocks(two), ["node0001"] * 2])
         # 0 and 5, 1 and 4, 2 and 3 talk
         matrix = os.path.join(lab.tmpdir(), "matrix")
         lab.replace_file(matrix, "0 5 100\n4 1 100\n2 3 100\n")
@@ -170,9 +170,9 @@ class Slurm(Case):
     def test_cli_filter(self):
         two, slurms = dict.fromkeys(NODES, 2), [name for name in NODES for _ in range(2)]
         order = {"FABRICD_RUN": "--order"}
-        self.assertEqual(self.steps("srun", "FABRICD_RUN=off srun", "srun -n 3", "srun -N 3 -n 7 -c 2", "srun --ntasks-per-node=1",
+        self.assertEqual(self.steps("srun", "FABRICD_RUN=off srun", "srun -n 3", "srun -N 3 -n 7 -c 2", "srun -N 3",
                                     "srun -m cyclic", "srun -N 1 -n 2", "srun -w node0002,node0003 -N 2 -n 2", env=order, user="nobody"),
-                         [blocks(two), slurms, NEAR, blocks({**two, "node0001": 3}), NEAR, NODES * 2, ["node0001"] * 2, NODES[1:]])
+                         [blocks(two), slurms, NEAR, blocks({**two, "node0001": 3}), blocks(two), NODES * 2, ["node0001"] * 2, NODES[1:]])
         self.assertNotIn("error", self.said)
         # a job is never refused: of another size, of no fabric, without fabricctl, of another word
         self.assertEqual(self.steps("FABRICD_RUN='--grid 2x2' srun", "FABRICD_RUNDIR=/nonexistent srun", "PATH=/usr/bin:/bin srun",
