@@ -120,8 +120,8 @@ static uint32_t slurm_number(const char *text, uint32_t i)
     return 0;
 }
 
-static bool add_slurm(struct run_hosts *hosts, const char *nodes, const char *numbers,
-                      char why[static RUN_WHY])
+static bool add_slurm_nodes(struct run_hosts *hosts, const char *nodes, const char *numbers,
+                            char why[static RUN_WHY])
 {
     struct fab_hostlist list = {0};
     struct fab_err err;
@@ -181,7 +181,7 @@ static bool slurm_ranks(const struct run_command *c, struct run_hosts *hosts, ch
 
 /* ---- all ---- */
 
-static bool find_names(const struct run_command *c, struct run_hosts *hosts, char why[static RUN_WHY])
+static bool find_job_hosts(const struct run_command *c, struct run_hosts *hosts, char why[static RUN_WHY])
 {
     const char *nodes = getenv("SLURM_JOB_NODELIST"), *file = c->hostfile, *list;
     if (c->launcher == RUN_SRUN) {
@@ -189,8 +189,8 @@ static bool find_names(const struct run_command *c, struct run_hosts *hosts, cha
             return run_why(why, false, "srun is not inside an allocation: its hosts are not known yet");
         if (c->hosts != NULL && strchr(c->hosts, '/') != NULL)
             return run_why(why, false, "the command has its own host file: %.200s", c->hosts);
-        return c->hosts != NULL ? add_slurm(hosts, c->hosts, NULL, why)
-                                : add_slurm(hosts, nodes, getenv("SLURM_TASKS_PER_NODE"), why);
+        return c->hosts != NULL ? add_slurm_nodes(hosts, c->hosts, NULL, why)
+                                : add_slurm_nodes(hosts, nodes, getenv("SLURM_TASKS_PER_NODE"), why);
     }
     if (c->hosts != NULL)
         return add_text(hosts, strdup(c->hosts), ",", 1) ? true : run_why(why, false, "out of memory");
@@ -199,7 +199,7 @@ static bool find_names(const struct run_command *c, struct run_hosts *hosts, cha
     if (file != NULL) /* without a number Open MPI counts the cores of a host, there */
         return add_file(hosts, file, c->launcher == RUN_HYDRA, why);
     if (nodes != NULL)
-        return add_slurm(hosts, nodes, getenv("SLURM_TASKS_PER_NODE"), why);
+        return add_slurm_nodes(hosts, nodes, getenv("SLURM_TASKS_PER_NODE"), why);
     if ((file = getenv("PBS_NODEFILE")) != NULL)
         return add_file(hosts, file, 1, why);
     if ((list = getenv("LSB_HOSTS")) != NULL)
@@ -211,7 +211,7 @@ bool run_hosts_find(const struct run_command *command, struct run_hosts *out, ch
 {
     uint64_t sum = 0;
     *out = (struct run_hosts){0};
-    if (!find_names(command, out, why))
+    if (!find_job_hosts(command, out, why))
         return false;
     if (!merge_hosts(out))
         return run_why(why, false, "out of memory");

@@ -141,8 +141,8 @@ static bool read_count(const char *text, uint32_t *number)
 }
 
 /* Take the option; value: NULL if it has none. Return false with the reason to start unchanged. */
-static bool take_option(struct run_command *c, const struct options *option, const char *word,
-                        const char *value, char why[static RUN_WHY])
+static bool take_meaning(struct run_command *c, const struct options *option, const char *word,
+                         const char *value, char why[static RUN_WHY])
 {
     bool good = true;
     char *end;
@@ -186,7 +186,7 @@ static bool take_option(struct run_command *c, const struct options *option, con
 }
 
 /* Return whether our host file replaces the option. srun takes the last one of several. */
-static bool is_replaced(const struct run_command *c, const struct options *option)
+static bool is_our_own(const struct run_command *c, const struct options *option)
 {
     return c->launcher != RUN_SRUN &&
            (option->meaning == HOSTS || option->meaning == HOSTFILE || option->meaning == MAP ||
@@ -204,7 +204,7 @@ static bool read_letters(struct run_command *c, int *at, char why[static RUN_WHY
             if (value == NULL)
                 return run_why(why, false, "no value: %s", word);
         }
-        if (option != NULL && !take_option(c, option, word, value, why))
+        if (option != NULL && !take_meaning(c, option, word, value, why))
             return false;
     }
     return true;
@@ -233,8 +233,8 @@ static bool read_option(struct run_command *c, int *at, char why[static RUN_WHY]
     if (*at >= c->n || (option->values > 0 && value == NULL))
         return run_why(why, false, "no value: %s", word);
     for (int i = first; i <= *at; i++)
-        c->drop[i] = is_replaced(c, option);
-    return take_option(c, option, word, value, why);
+        c->drop[i] = is_our_own(c, option);
+    return take_meaning(c, option, word, value, why);
 }
 
 bool run_command_read(char *const *words, int n, struct run_command *out, char why[static RUN_WHY])

@@ -61,7 +61,7 @@ static uint32_t find_all(struct answer *a, const struct pmixfab *fab)
 }
 
 /* Take the first plane that has all hosts. */
-static int find_plane(struct answer *a, const struct ctl_view *view)
+static int find_job_plane(struct answer *a, const struct ctl_view *view)
 {
     const char *missing = NULL, *other = NULL;
     struct pmixfab_plane plane;
@@ -140,7 +140,7 @@ static int map_ranks(struct answer *a)
 }
 
 /* Write the host of each rank, one a line: to the file of -o, or to the launcher's. */
-static int write_hosts(struct answer *a)
+static int write_rank_hosts(struct answer *a)
 {
     FILE *out = strcmp(a->file, "-") == 0 ? stdout : fopen(a->file, "we");
     for (uint32_t r = 0; out != NULL && r < a->job->ranks; r++)
@@ -160,12 +160,12 @@ static int answer_view(struct answer *a, const struct ctl_view *view)
     a->host_of = calloc(a->job->ranks + (size_t)1, sizeof *a->host_of);
     if (a->hosts == NULL || a->at == NULL || a->slots == NULL || a->host_of == NULL)
         return answer_nomem(a);
-    status = find_plane(a, view);
+    status = find_job_plane(a, view);
     if (status == CTL_DONE)
         status = order_hosts(a);
     if (status == CTL_DONE && (a->ctl->grid != NULL || a->ctl->traffic != NULL))
         status = map_ranks(a);
-    return status == CTL_DONE ? write_hosts(a) : status;
+    return status == CTL_DONE ? write_rank_hosts(a) : status;
 }
 
 /* Compute the answer and write its status and message to the pipe. The process ends: nothing is freed. */
