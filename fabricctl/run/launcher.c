@@ -10,7 +10,7 @@
 #include "fabricctl/run/run.h"
 
 /* Meaning of an option. OWN: the command sets a mapping of its own, which stays. */
-enum meaning { PASS, RANKS, PER_NODE, PER_NODE_1, HOSTS, HOSTFILE, MAP, NODES, CPUS, OWN };
+enum meaning { PASS, OWN, RANKS, NODES, CPUS, PER_NODE, PER_NODE_1, HOSTS, HOSTFILE, MAP };
 
 /* Options of one meaning: the number of words after them, and their names with blanks around. */
 struct options {
@@ -60,7 +60,7 @@ static const struct options srun_options[] = {
     {OWN, 0, " no-allocate Z "},
     {PASS, 1, " mpi chdir export cpu-bind mem-bind mem mem-per-cpu gres gpus gpus-per-node gpus-per-task "},
     {PASS, 1, " gpu-bind time partition account job-name input output error wait threads-per-core "},
-    {PASS, 1, " a A b C d D e G i J L M o p q R S t T W "},
+    {PASS, 1, " a A b B C d D e G i J L M o p P q R S t T U W "},
     {PASS, 0, " label quiet verbose unbuffered exclusive exact overlap overcommit multi-prog "},
     {0},
 };
@@ -141,56 +141,30 @@ static bool read_count(const char *text, uint32_t *number)
 }
 
 /* Take the option; value: NULL if it has none. Return false with the reason to start unchanged. */
-static bool take_meaning(struct run_command *c, const struct options *option, const char *word,
-                         const char *value, char why[static RUN_WHY])
+static bool take_meaning(struct run_command *c, enum meaning meaning, const char *word, const char *value,
+                         char why[static RUN_WHY])
 {
-    bool good = true;
+    uint32_t *const numbers[MAP + 1] = {
+        [RANKS] = &c->ranks, [NODES] = &c->nodes, [CPUS] = &c->cpus, [PER_NODE] = &c->per_node};
     char *end;
-    switch ((enum meaning)option->meaning) {
-    case RANKS:
-        good = read_count(value, &c->ranks);
-        break;
-    case PER_NODE:
-        good = read_count(value, &c->per_node);
-        break;
-    case NODES:
-        good = read_count(value, &c->nodes);
-        break;
-    case CPUS:
-        good = read_count(value, &c->cpus);
-        break;
-    case PER_NODE_1:
+    if (numbers[meaning] != NULL && !read_count(value, numbers[meaning]))
+        return run_why(why, false, "not a number: %s", value);
+    if (meaning == PER_NODE_1)
         c->per_node = 1;
-        break;
-    case HOSTS:
+    if (meaning == HOSTS)
         c->hosts = value;
-        break;
-    case HOSTFILE:
+    if (meaning == HOSTFILE)
         c->hostfile = value;
-        break;
-    case MAP: /* only mappings that fill one host after the other */
-        if (strcasecmp(value, "slot") == 0)
-            break;
-        if (strncasecmp(value, "ppr:", 4) != 0)
-            return run_why(why, false, "the command has its own mapping: --map-by %s", value);
+    if (meaning == MAP && strncasecmp(value, "ppr:", 4) == 0) {
         c->per_node = (uint32_t)strtoul(value + 4, &end, 10);
-        if (c->per_node == 0 || strcasecmp(end, ":node") != 0)
-            return run_why(why, false, "the command has its own mapping: --map-by %s", value);
-        break;
-    case OWN:
-        return run_why(why, false, "the command has its own mapping: %s", word);
-    case PASS:
-        break;
+        if (c->per_node > 0 && strcasecmp(end, ":node") == 0)
+            return true;
     }
-    return good ? true : run_why(why, false, "not a number: %s", value);
-}
-
-/* Return whether our host file replaces the option. srun takes the last one of several. */
-static bool is_our_own(const struct run_command *c, const struct options *option)
-{
-    return c->launcher != RUN_SRUN &&
-           (option->meaning == HOSTS || option->meaning == HOSTFILE || option->meaning == MAP ||
-            option->meaning == PER_NODE || option->meaning == PER_NODE_1);
+    /* others than slot and ppr:N:node do not fill one host after the other */
+    if (meaning == OWN || (meaning == MAP && strcasecmp(value, "slot") != 0))
+        return run_why(why, false, "the command has its own mapping: %s %s", word,
+                       value != NULL ? value : "");
+    return true;
 }
 
 /* Read a word with short options of srun: "-n4", "-ln", "4". *at moves to its last word. */
@@ -204,7 +178,7 @@ static bool read_letters(struct run_command *c, int *at, char why[static RUN_WHY
             if (value == NULL)
                 return run_why(why, false, "no value: %s", word);
         }
-        if (option != NULL && !take_meaning(c, option, word, value, why))
+        if (option != NULL && !take_meaning(c, option->meaning, word, value, why))
             return false;
     }
     return true;
@@ -233,8 +207,8 @@ static bool read_option(struct run_command *c, int *at, char why[static RUN_WHY]
     if (*at >= c->n || (option->values > 0 && value == NULL))
         return run_why(why, false, "no value: %s", word);
     for (int i = first; i <= *at; i++)
-        c->drop[i] = is_our_own(c, option);
-    return take_meaning(c, option, word, value, why);
+        c->drop[i] = c->launcher != RUN_SRUN && option->meaning >= PER_NODE; /* srun takes the last one */
+    return take_meaning(c, option->meaning, word, value, why);
 }
 
 bool run_command_read(char *const *words, int n, struct run_command *out, char why[static RUN_WHY])

@@ -83,8 +83,8 @@ static int find_job_plane(struct answer *a, const struct ctl_view *view)
         if (find_host(view->planes[p], missing, &host) && pmixfab_plane(view->planes[p], &plane) == 0)
             other = plane.name;
     return other != NULL
-               ? run_why(a->why, CTL_USAGE,
-                         "no plane has all hosts of the job: %.200s is only in plane %.200s", missing, other)
+               ? run_why(a->why, CTL_USAGE, "no plane has all hosts of the job: %.200s is in plane %.200s",
+                         missing, other)
                : run_why(a->why, CTL_USAGE, "no host %.200s: `fabricctl devices` lists the hosts", missing);
 }
 
@@ -105,13 +105,16 @@ static int order_hosts(struct answer *a)
     }
     if (status == CTL_DONE && pmixfab_order(a->fab, a->hosts, job->n) != 0)
         status = answer_nomem(a);
-    for (uint32_t i = 0; i < job->n && status == CTL_DONE && left > 0; i++) {
-        a->at[i] = of[a->hosts[i]] - 1;
-        a->slots[i] = job->slots[a->at[i]] < left ? job->slots[a->at[i]] : left;
-        a->n += a->slots[i] > 0;
-        for (uint32_t k = 0; k < a->slots[i]; k++)
-            a->host_of[job->ranks - left + k] = i;
-        left -= a->slots[i];
+    for (uint32_t i = 0; i < job->n && status == CTL_DONE; i++) {
+        const uint32_t at = of[a->hosts[i]] - 1, n = job->slots[at] < left ? job->slots[at] : left;
+        if (n == 0)
+            continue;
+        for (uint32_t k = 0; k < n; k++)
+            a->host_of[job->ranks - left + k] = a->n;
+        a->hosts[a->n] = a->hosts[i];
+        a->at[a->n] = at;
+        a->slots[a->n++] = n;
+        left -= n;
     }
     free(of);
     return status;
@@ -176,6 +179,9 @@ static _Noreturn void answer_in_child(const struct ctl *ctl, const struct run_ho
     struct ctl_view view;
     char reason[CTL_REASON_SIZE];
     const int silent = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
     if (silent >= 0)
         dup2(silent, STDERR_FILENO); /* a warning of another plane */
     int status = (int)ctl_view_any(ctl, &view, reason);
@@ -184,7 +190,7 @@ static _Noreturn void answer_in_child(const struct ctl *ctl, const struct run_ho
     else if (status == CTL_DONE)
         status = answer_view(&a, &view);
     if (status != CTL_DONE && a.why[0] == '\0')
-        (enum ctl_exit) run_why(a.why, status, "no snapshot: %.400s", ctl_source_location(ctl));
+        run_why(a.why, status, "no snapshot: %.400s", ctl_source_location(ctl));
     ssize_t ignored = write(out, a.why, strlen(a.why));
     (void)ignored;
     _exit(status);
@@ -236,20 +242,33 @@ static int ask_in_time(const struct ctl *ctl, const struct run_hosts *job, const
 static int start_ordered(const struct ctl *ctl, const struct run_command *command,
                          const struct run_hosts *job, bool *started, char why[static RUN_WHY])
 {
+    static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
     const char *tmp = getenv("TMPDIR");
+    sigset_t stop, before, pending;
     char folder[PATH_MAX - 8], file[PATH_MAX], *option = NULL, **words = NULL;
+    sigemptyset(&stop);
+    for (size_t i = 0; i < CTL_COUNT(ends); i++)
+        sigaddset(&stop, ends[i]);
+    sigprocmask(SIG_BLOCK, &stop, &before); /* while there is a folder without a command */
     snprintf(folder, sizeof folder, "%s/fabricctl-run.XXXXXX", tmp != NULL && tmp[0] == '/' ? tmp : "/tmp");
-    if (mkdtemp(folder) == NULL)
-        return run_why(why, CTL_FAILED, "no temporary folder: %.300s: %s", folder, strerror(errno));
+    if (mkdtemp(folder) == NULL) {
+        run_why(why, 0, "no temporary folder: %.300s: %s", folder, strerror(errno));
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        return CTL_FAILED;
+    }
     snprintf(file, sizeof file, "%s/hosts", folder);
     int status = ask_in_time(ctl, job, file, why);
-    if (status == CTL_DONE) {
+    sigpending(&pending);
+    sigandset(&pending, &pending, &stop);
+    if (status == CTL_DONE && sigisemptyset(&pending)) {
+        sigprocmask(SIG_SETMASK, &before, NULL);
         words = run_command_words(command, file, job->ranks, &option);
         *started = words != NULL;
         status = words != NULL ? (int)run_and_wait(words) : (int)ctl_nomem();
     }
     unlink(file);
     rmdir(folder);
+    sigprocmask(SIG_SETMASK, &before, NULL);
     free(words);
     free(option);
     return status;

@@ -148,6 +148,8 @@ class Order(Case):
         self.assertEqual(self.ranks("srun", "app", **alone), self.order(dict.fromkeys(names, 1)))
         self.unchanged("srun", "--ntasks-per-node=9", "app", why="contradict", **env)
         self.unchanged("srun", "-n12", "-c2", "app", why="do not fit evenly", **env)
+        for words in ((), ("--grid", "2")):  # the hosts that Slurm would take
+            self.assertEqual(self.ranks(*words, "srun", "-n2", "app", **env), self.order(dict.fromkeys(names[:2], 1)))
         self.assertEqual(self.ranks("srun", "-w", ",".join(names[:2]), "app", **{**env, "SLURM_NTASKS": "2"}), self.order(dict.fromkeys(names[:2], 1)))
         self.assertEqual(self.words[:2], ["-w", ",".join(names[:2])])  # Slurm takes the last list
         for words, why in ((["-N3"], "part of the hosts"), (["-m", "cyclic"], "own mapping: -m"), (["-x", names[0]], "own mapping: -x"),
@@ -184,6 +186,7 @@ class Order(Case):
             with self.subTest(words):
                 self.unchanged(*words, why=why)
         self.unchanged("orterun", *hosts, "app", why="no snapshot: /nonexistent", FABRICD_RUNDIR="/nonexistent")
+        self.unchanged("orterun", *hosts, "app", why="no temporary folder: /nonexistent", TMPDIR="/nonexistent")
         with open(os.path.join(self.rundir, "ib0.snap"), "r+b") as file:
             file.truncate(1000)
         self.unchanged("orterun", *hosts, "app", why="no snapshot: .*ib0")
@@ -323,6 +326,18 @@ class End(Case):
             self.assertEqual(mode & 0o777, 0o700)
             child.send_signal(number)
             self.assertEqual(self.ended(child), (5, "got\n", ""))
+
+    def test_signals_before_the_command(self):
+        """It does not start, and leaves no folder."""
+        preload = lab.preload(lab.sanitizer_library(lab.program("fabricctl")), os.path.join(lab.BUILD, "lib", "slow_order.so"))
+        for number in (signal.SIGTERM, signal.SIGINT):
+            child = subprocess.Popen([lab.program("fabricctl"), "run", "--grid", "2", "orterun", "--host", "node0001,node0005", "app"], text=True,
+                                     env={**self.environment({}), "LD_PRELOAD": preload}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                     process_group=0)
+            self.addCleanup(test_fabricctl.Case.end, child)
+            lab.wait_for(lambda: os.listdir(self.tmp), what="the folder")
+            os.killpg(child.pid, number)
+            self.assertEqual(self.ended(child), (-number, "", ""))
 
     def test_a_command_that_dies(self):
         self.assertEqual(self.ended(self.start("echo ready\nkill -KILL $$\n")), (128 + 9, "", ""))
