@@ -4,8 +4,8 @@
 -- FABRICD_RUN in the environment of srun selects the order, as in `fabricctl run`: --order, --grid 8x8x4 or --matrix FILE;
 -- "off" selects Slurm's order. DEFAULT is for jobs without this variable.
 --
--- A step keeps Slurm's order if srun has no allocation yet (Slurm then chooses hosts after this script), if its command has a
--- mapping of its own (-w, -x, -m, -r), if it uses a part of the hosts, or if fabricctl has no answer.
+-- A step keeps Slurm's order if srun has no allocation yet (Slurm then chooses hosts after this script), if its command names
+-- hosts, their number or a mapping (-w, -x, -N, -m, -r), or if fabricctl has no answer.
 
 local DEFAULT = "off"
 local FABRICCTL = "fabricctl"
@@ -20,16 +20,28 @@ local function options_set(options)
     return set
 end
 
+-- Return whether -N is on the command line: from 24.05 on Slurm refuses it beside a list of hosts.
+local function has_number_of_hosts(options)
+    local words, file = {}, io.open("/proc/self/cmdline")
+    for word in (file and file:read("*a") or ""):gmatch("%Z+") do words[#words + 1] = word end
+    if file then file:close() end
+    for i = 2, #words - #options.argv do
+        if words[i]:match("^%-%-nodes") or words[i]:match("^%-[^-]*N") then return true end
+    end
+    return #words == 0
+end
+
 local function order_hosts(options)
     local how = os.getenv("FABRICD_RUN") or DEFAULT
     if options.type ~= "srun" or not os.getenv("SLURM_JOB_NODELIST") or not how:match("^%-%-[%w%s._/-]+$") then
         return
     end
+    if has_number_of_hosts(options) then return end
     local set, command = options_set(options), ""
     for _, own in ipairs({"nodelist", "nodefile", "exclude", "distribution", "relative", "het-group"}) do
         if set[own] then return end
     end
-    for _, name in ipairs({"ntasks", "nodes", "ntasks-per-node", "cpus-per-task"}) do
+    for _, name in ipairs({"ntasks", "ntasks-per-node", "cpus-per-task"}) do
         -- a number of the allocation gives way to those of the command
         local allocated = name:match("^ntasks") and set[name] == os.getenv("SLURM_" .. name:upper():gsub("-", "_"))
         if (set[name] or ""):match("^%d+$") and not allocated then

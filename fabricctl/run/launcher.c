@@ -10,7 +10,7 @@
 #include "fabricctl/run/run.h"
 
 /* Meaning of an option. OWN: the command sets a mapping of its own, which stays. */
-enum meaning { PASS, OWN, RANKS, NODES, CPUS, PER_NODE, PER_NODE_1, HOSTS, HOSTFILE, MAP };
+enum meaning { PASS, OWN, RANKS, CPUS, NODES, PER_NODE, PER_NODE_1, HOSTS, HOSTFILE, MAP };
 
 /* Options of one meaning: the number of words after them, and their names with blanks around. */
 struct options {
@@ -118,6 +118,8 @@ static bool launcher_of(const char *name, enum run_launcher *launcher)
     char *path = program_path(name);
     const char *base = path != NULL ? strrchr(path, '/') + 1 : "";
     bool found = false;
+    if (strcmp(base, "prte") == 0) /* one program with several names */
+        base = strrchr(name, '/') != NULL ? strrchr(name, '/') + 1 : name;
     for (size_t i = 0; i < CTL_COUNT(known) && !found; i++) {
         found = strcmp(base, known[i].name) == 0;
         *launcher = known[i].launcher;
@@ -167,10 +169,17 @@ static bool take_meaning(struct run_command *c, enum meaning meaning, const char
     return true;
 }
 
+/* srun takes the last of several lists of hosts, but from 24.05 on no number of hosts beside a list. */
+static bool is_replaced_by_file(const struct run_command *c, enum meaning meaning)
+{
+    return c->launcher == RUN_SRUN ? meaning == NODES : meaning >= PER_NODE;
+}
+
 /* Read a word with short options of srun: "-n4", "-ln", "4". *at moves to its last word. */
 static bool read_letters(struct run_command *c, int *at, char why[static RUN_WHY])
 {
     const char *word = c->words[*at], *value = NULL;
+    const int first = *at;
     for (const char *p = word + 1; *p != '\0' && value == NULL; p++) {
         const struct options *option = option_of(srun_options, p, 1);
         if (option != NULL && option->values > 0) {
@@ -180,6 +189,11 @@ static bool read_letters(struct run_command *c, int *at, char why[static RUN_WHY
         }
         if (option != NULL && !take_meaning(c, option->meaning, word, value, why))
             return false;
+        if (option != NULL && is_replaced_by_file(c, option->meaning)) {
+            if (p != word + 1)
+                return run_why(why, false, "cannot leave out a part of a word: %s: give -N by itself", word);
+            c->drop[first] = c->drop[*at] = true;
+        }
     }
     return true;
 }
@@ -207,7 +221,7 @@ static bool read_option(struct run_command *c, int *at, char why[static RUN_WHY]
     if (*at >= c->n || (option->values > 0 && value == NULL))
         return run_why(why, false, "no value: %s", word);
     for (int i = first; i <= *at; i++)
-        c->drop[i] = c->launcher != RUN_SRUN && option->meaning >= PER_NODE; /* srun takes the last one */
+        c->drop[i] = is_replaced_by_file(c, option->meaning);
     return take_meaning(c, option->meaning, word, value, why);
 }
 

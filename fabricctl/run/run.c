@@ -198,6 +198,16 @@ static _Noreturn void answer_in_child(const struct ctl *ctl, const struct run_ho
 
 /* ---- in fabricctl: the limit, the file, the command ---- */
 
+/* Fill in the signals that end fabricctl. */
+static void stop_signals(sigset_t *stop)
+{
+    sigemptyset(stop);
+    sigaddset(stop, SIGHUP);
+    sigaddset(stop, SIGINT);
+    sigaddset(stop, SIGQUIT);
+    sigaddset(stop, SIGTERM);
+}
+
 /* Have a child write the file of hosts. CTL_FAILED: there is no answer, or not within the limit. */
 static int ask_in_time(const struct ctl *ctl, const struct run_hosts *job, const char *file,
                        char why[static RUN_WHY])
@@ -207,7 +217,7 @@ static int ask_in_time(const struct ctl *ctl, const struct run_hosts *job, const
     sigset_t child, before;
     int ends[2], ended = 0;
     pid_t pid = -1;
-    sigemptyset(&child);
+    stop_signals(&child);
     sigaddset(&child, SIGCHLD);
     signal(SIGCHLD, SIG_DFL); /* a parent may have ignored it */
     sigprocmask(SIG_BLOCK, &child, &before);
@@ -218,14 +228,16 @@ static int ask_in_time(const struct ctl *ctl, const struct run_hosts *job, const
         close(ends[1]);
     }
     if (pid > 0) {
-        const bool late = sigtimedwait(&child, NULL, &time) < 0;
-        if (late)
+        const int number = sigtimedwait(&child, NULL, &time);
+        if (number != SIGCHLD)
             kill(pid, SIGKILL);
+        if (number > 0 && number != SIGCHLD)
+            raise(number); /* for the caller, where they are blocked */
         waitpid(pid, &ended, 0);
         const ssize_t size = read(ends[0], why, RUN_WHY - 1);
         why[size > 0 ? size : 0] = '\0';
         if (!WIFEXITED(ended))
-            run_why(why, 0, late ? "no answer within %d ms" : "the order of the hosts failed", limit);
+            run_why(why, 0, number < 0 ? "no answer within %d ms" : "the order of the hosts failed", limit);
     } else {
         run_why(why, 0, "no process: %s", strerror(errno));
     }
@@ -242,13 +254,10 @@ static int ask_in_time(const struct ctl *ctl, const struct run_hosts *job, const
 static int start_ordered(const struct ctl *ctl, const struct run_command *command,
                          const struct run_hosts *job, bool *started, char why[static RUN_WHY])
 {
-    static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
     const char *tmp = getenv("TMPDIR");
     sigset_t stop, before, pending;
     char folder[PATH_MAX - 8], file[PATH_MAX], *option = NULL, **words = NULL;
-    sigemptyset(&stop);
-    for (size_t i = 0; i < CTL_COUNT(ends); i++)
-        sigaddset(&stop, ends[i]);
+    stop_signals(&stop);
     sigprocmask(SIG_BLOCK, &stop, &before); /* while there is a folder without a command */
     snprintf(folder, sizeof folder, "%s/fabricctl-run.XXXXXX", tmp != NULL && tmp[0] == '/' ? tmp : "/tmp");
     if (mkdtemp(folder) == NULL) {

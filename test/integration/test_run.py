@@ -107,7 +107,9 @@ class Order(Case):
                          ["--mca", "a", "b", "-x", "A", "--map-by", "seq", "--hostfile", "-n", str(total), "app", "-n", "9"])
         # fewer ranks: the last hosts have none; the wrapper of Open MPI 5 is a program
         self.unchanged("mpirun", "-np", "3", "-H", ",".join(hosts), "app", why="no launcher: mpirun")
-        self.put(os.path.join(self.bin, "prterun"), SAYS)
+        self.put(os.path.join(self.bin, "prte"), SAYS)
+        os.symlink("prte", os.path.join(self.bin, "prterun"))
+        self.unchanged("prte", "-H", ",".join(hosts), why="no launcher: prte")
         for more in ((), ("--map-by", "slot")):
             found = self.ranks("prterun", "-np", "3", "-H", ",".join(hosts), *more, "app")
             self.assertEqual(found, self.order(slots)[:3])
@@ -143,6 +145,8 @@ class Order(Case):
         evenly = dict(zip(names, (3, 3, 2, 2, 2)))
         for words in (["-ln12"], ["-n", "12", "-N5"], ["--ntasks=12", "--nodes", "5"], ["-n12", "-c1"]):
             self.assertEqual(self.ranks("srun", *words, "app", **env), self.order(evenly))
+            self.assertNotRegex(" ".join(self.words), "-N|--nodes")
+        self.unchanged("srun", "-lN5", "app", why="-lN5: give -N by itself", **env)
         alone = {"SLURM_JOB_NODELIST": ",".join(slots)}
         self.assertEqual(self.ranks("srun", "--ntasks-per-node=2", "app", **alone), self.order(dict.fromkeys(names, 2)))
         self.assertEqual(self.ranks("srun", "app", **alone), self.order(dict.fromkeys(names, 1)))

@@ -9,7 +9,7 @@ import launchers
 
 NODES = ["node0001", "node0002", "node0003"]
 NEAR = ["node0001", "node0003", "node0002"]  # in the order of the fabric
-SHOW = ["sh", "-c", "echo rank ${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$SLURM_PROCID}} $(hostname)"]
+SHOW = ["sh", "-c", "echo rank ${PMIX_RANK:-${PMI_RANK:-$SLURM_PROCID}} $(hostname)"]
 
 
 class Lab:
@@ -72,7 +72,7 @@ class Case(unittest.TestCase):
                                                        **(env or {})}))
         self.said = done.stdout + done.stderr
         self.assertEqual(done.returncode, 0, self.said)
-        found = [dict((int(rank), host) for rank, host in re.findall(r"(?m)^rank (\d+) (\S+)$", step))
+        found = [dict((int(rank), host) for rank, host in re.findall(r"(?m)^(?:\d+: )?rank (\d+) (\S+)$", step))
                  for step in done.stdout.split("step\n")]
         for step in found:
             self.assertEqual(sorted(step), list(range(len(step))))
@@ -170,9 +170,9 @@ class Slurm(Case):
     def test_cli_filter(self):
         two, slurms = dict.fromkeys(NODES, 2), [name for name in NODES for _ in range(2)]
         order = {"FABRICD_RUN": "--order"}
-        self.assertEqual(self.steps("srun", "FABRICD_RUN=off srun", "srun -n 3", "srun -N 3 -n 7 -c 2", "srun -N 3",
+        self.assertEqual(self.steps("srun", "FABRICD_RUN=off srun", "srun -n 3", "srun -ln7 -c 2", "srun -N 3",
                                     "srun -m cyclic", "srun -N 1 -n 2", "srun -w node0002,node0003 -N 2 -n 2", env=order, user="nobody"),
-                         [blocks(two), slurms, NEAR, blocks({**two, "node0001": 3}), blocks(two), NODES * 2, ["node0001"] * 2, NODES[1:]])
+                         [blocks(two), slurms, NEAR, blocks({**two, "node0001": 3}), slurms, NODES * 2, ["node0001"] * 2, NODES[1:]])
         self.assertNotIn("error", self.said)
         # a job is never refused: of another size, of no fabric, without fabricctl, of another word
         self.assertEqual(self.steps("FABRICD_RUN='--grid 2x2' srun", "FABRICD_RUNDIR=/nonexistent srun", "PATH=/usr/bin:/bin srun",
