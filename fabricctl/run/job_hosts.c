@@ -24,11 +24,13 @@ static bool add_host(struct run_hosts *hosts, const char *name, size_t len, uint
     if (hosts->n == hosts->room) {
         const uint32_t room = hosts->room * 2 + 64;
         char **names = realloc(hosts->names, room * sizeof *names);
-        uint32_t *numbers = realloc(hosts->slots, room * sizeof *numbers);
-        hosts->names = names != NULL ? names : hosts->names;
-        hosts->slots = numbers != NULL ? numbers : hosts->slots;
-        if (names == NULL || numbers == NULL)
+        if (names == NULL)
             return false;
+        hosts->names = names;
+        uint32_t *numbers = realloc(hosts->slots, room * sizeof *numbers);
+        if (numbers == NULL)
+            return false;
+        hosts->slots = numbers;
         hosts->room = room;
     }
     hosts->names[hosts->n] = strndup(name, len);

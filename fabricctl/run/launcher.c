@@ -149,6 +149,7 @@ static bool take_meaning(struct run_command *c, enum meaning meaning, const char
     uint32_t *const numbers[MAP + 1] = {
         [RANKS] = &c->ranks, [NODES] = &c->nodes, [CPUS] = &c->cpus, [PER_NODE] = &c->per_node};
     char *end;
+    value = value != NULL ? value : "";
     if (numbers[meaning] != NULL && !read_count(value, numbers[meaning]))
         return run_why(why, false, "not a number: %s", value);
     if (meaning == PER_NODE_1)
@@ -164,8 +165,8 @@ static bool take_meaning(struct run_command *c, enum meaning meaning, const char
     }
     /* others than slot and ppr:N:node do not fill one host after the other */
     if (meaning == OWN || (meaning == MAP && strcasecmp(value, "slot") != 0))
-        return run_why(why, false, "the command has its own mapping: %s %s", word,
-                       value != NULL ? value : "");
+        return run_why(why, false, "the command has its own mapping: %s%s%s", word,
+                       value[0] != '\0' ? " " : "", value);
     return true;
 }
 

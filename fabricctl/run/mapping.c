@@ -137,7 +137,7 @@ static bool exchange_pairs(struct mapping *m, uint32_t turns)
 static void improve(struct mapping *m, double *least)
 {
     const struct part *p = &m->part;
-    const uint32_t turns = MOST_STEPS / PASSES / p->n + 1;
+    const uint32_t turns = MOST_STEPS / PASSES / (p->n + 1) + 1;
     uint32_t have = 0;
     memset(m->stays, 0, p->n * sizeof *m->stays);
     find_gains(m);
