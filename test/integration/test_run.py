@@ -110,6 +110,10 @@ class Order(Case):
         self.put(os.path.join(self.bin, "prte"), SAYS)
         os.symlink("prte", os.path.join(self.bin, "prterun"))
         self.unchanged("prte", "-H", ",".join(hosts), why="no launcher: prte")
+        with open(lab.find_command("echo"), "rb") as file:  # it shows its words
+            self.put(os.path.join(self.bin, "mpirun"), file.read() + b"prterun")
+        done = self.run_it("mpirun", "-np", "3", "-H", ",".join(hosts), "app")
+        self.assertRegex(done.stdout, r"^-np 3 --map-by seq --hostfile \S.*/hosts app\n$")
         for more in ((), ("--map-by", "slot")):
             found = self.ranks("prterun", "-np", "3", "-H", ",".join(hosts), *more, "app")
             self.assertEqual(found, self.order(slots)[:3])
