@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <jansson.h>
+#include <limits.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "fabricctl/core/ctl.h"
 #include "fabricctl/export/export.h"
 #include "fabricctl/report/report_page.h"
+#include "fabricctl/run/run.h"
 #include "fabricctl/service/service.h"
 #include "fabricctl/show/show.h"
 #include "fabricctl/simulate/simulate.h"
@@ -292,6 +294,11 @@ static const struct option_of all_options[] = {
      AT(objective)},
     {'U', "hold", "REASON", "stop all exports of fabricd, and slurm apply, until --release", AT(hold)},
     {'m', "repair", NULL, "bring Slurm back to the file also if somebody changed Slurm", AT(repair)},
+    {'0', "order", NULL, "put the ranks on the hosts in the order of `fabricctl order` (the default)",
+     AT(order)},
+    {'g', "grid", "AxBxC", "map a Cartesian grid of ranks, the last coordinate first, to near hosts",
+     AT(grid)},
+    {'b', "matrix", "FILE", "map ranks by their communication, in lines FROM TO BYTES", AT(traffic)},
     {'q', "quiet", NULL, "print only the list of hosts", AT(quiet)},
     {'2', "hosts", "LIST", "the hosts of the job; of several jobs at once: 'LIST;LIST'", AT(hosts)},
     {'3', "pattern", "PATTERN", SIM_PATTERNS ", or a file with lines FROM TO BYTES", AT(pattern)},
@@ -318,6 +325,9 @@ static const struct {
     {"simulate", 'n', "the number of ranks of each job (default: one on each host)", "ranks", "RANKS"},
     {"slurm", 'o', "first copy FILE to this file, which slurmctld reads", NULL, NULL},
     {"slurm", 'n', "calls of scontrol a second, at most (default: 20)", "rate", "N"},
+    {"run", 'o', "write the host of each rank to this file, and start nothing; - means standard output", NULL,
+     NULL},
+    {"run", 'q', "start the command without a message also if it starts unchanged", NULL, NULL},
     {"slurm", 'q', "diff: only one line, on a difference; apply: report a failure only once", NULL, NULL},
 };
 
@@ -379,6 +389,9 @@ static const struct command {
      NULL, NULL},
     {"order", "HOSTLIST", "sort hosts so that neighbours in the list are near each other", "q", 1, 1,
      ctl_order, NULL, NULL},
+    {"run", "[--] COMMAND...",
+     "start an MPI job with near ranks on near hosts: mpirun, mpiexec of Hydra, prun, srun", "0gboq", 1,
+     INT_MAX, ctl_run_job, NULL, NULL},
     {"matrix", "", "the cost matrix of a plane", "o", 0, 0, ctl_matrix, NULL, NULL},
     {"export", "FORMAT [HOSTLIST]",
      "write the fabric for another program, such as Slurm (\"export --help\" lists the formats)",
@@ -644,7 +657,9 @@ static enum ctl_exit command_run(int argc, char **argv)
     command = find_command(argv[at]);
     if (command == NULL)
         return CTL_USAGE;
-    status = read_options(&ctl, seen, argc - at, argv + at, ":" SHORT_OPTIONS, command);
+    /* the options of the command that run starts are not those of fabricctl */
+    status = read_options(&ctl, seen, argc - at, argv + at,
+                          command->run == ctl_run_job ? "+:" SHORT_OPTIONS : ":" SHORT_OPTIONS, command);
     if (status != CTL_DONE)
         return status;
     if (ctl.help)

@@ -18,6 +18,7 @@ class Fabricd(CMakePackage):
     variant("host", default=True, description="fabric-host, a PMIx host of one user")
     variant("ctl", default=True, description="fabricctl")
     variant("report", default=True, when="+ctl", description="the page of fabricctl report")
+    variant("scotch", default=False, when="+ctl", description="the mapping of fabricctl run by Scotch")
     variant("lib", default=True, description="libpmixfab")
     variant("components", default=False, description="components of the PMIx library; need its private headers")
     variant("guard", default=False, description="libpmix-guard; needs the PMIx library's private headers")
@@ -39,6 +40,7 @@ class Fabricd(CMakePackage):
     depends_on("libseccomp", when="+pmix")
     depends_on("jansson", when="+ctl")
     depends_on("util-linux", when="+ctl")  # libsmartcols
+    depends_on("scotch@7:~int64", when="+scotch")
     for part in ("+components", "+guard"):
         depends_on("libevent", when=part)
     depends_on("jansson", when="+components")
@@ -52,7 +54,7 @@ class Fabricd(CMakePackage):
             depends_on(library)
 
     def cmake_args(self):
-        names = ("daemon", "pmix", "host", "ctl", "report", "lib", "components", "guard", "python")
+        names = ("daemon", "pmix", "host", "ctl", "report", "scotch", "lib", "components", "guard", "python")
         args = [self.define(f"FABRICD_{name.upper()}", self.spec.satisfies(f"+{name}")) for name in names]
         args += [self.define("BUILD_TESTING", False), self.define("CMAKE_INSTALL_LIBDIR", "lib")]
         if self.spec.satisfies("+python"):

@@ -77,7 +77,9 @@ struct ctl {
     bool help, version;
     uint32_t limit; /* history --limit, place --nodes; 0: all; slurm --rate; simulate -n */
     const char *from, *exclude, *objective; /* place */
-    bool quiet;                             /* place, order */
+    bool quiet;                             /* place, order, run */
+    bool order;                             /* run --order */
+    const char *grid, *traffic;             /* run --grid, --matrix */
     const char *hosts, *pattern;            /* simulate */
     uint64_t bytes;                         /* simulate; 0: the default */
     char *const *args;

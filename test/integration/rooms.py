@@ -89,7 +89,8 @@ fabricctl:
     simulate    libpmixfab topo/base core export
     report      libpmixfab topo/base core show export
     service     libpmixfab topo/base core show
-    .           libpmixfab topo/base core show slurm export simulate report service
+    run         libpmixfab topo/base core
+    .           libpmixfab topo/base core show slurm export simulate report service run
 """
 TREES = ("libpmixfab", "probes", "guard", "fabricd", "fabricd-pmix", "fabric-host", "fabricctl")
 # The guard stands in for other people's functions: that such a one is used is no arrow to the guard.

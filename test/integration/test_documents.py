@@ -23,12 +23,13 @@ ELSEWHERE = {
     "fabricd --role node": "test_node; the unit does it here",
     "ibnetdiscover > site.txt": "the machine has no subnet; test_probes reads such a file",
     "fabricctl slurm diff /var/lib/fabricd/exports/topology.conf": "test_slurm_kept, with a slurmctld",
+    "fabricctl run": "test_run",
     "fabricctl watch": "test_watch; it goes on until somebody ends it",
     "fabricctl endpoints --free JOB PID": "test_endpoints; it needs a job that has some",
     "fabricctl diff before.txt after.txt": "test_fabricctl_lists",
     "pmix_info --path libdir": "of a library that Debian 12 does not have",
 }
-LAUNCHES = re.compile(r"(?:srun|mpirun)\s") # test_launch has three nodes for them
+LAUNCHES = re.compile(r"(?:fabricctl run .*)?\b(?:srun|mpirun|mpiexec)\s") # test_launch and test_run_launchers have three nodes for them
 STATUS = {"systemctl status munge": 3} # no munged runs there
 WORDS = {"HOST": "node017", "DIR": "/srv/scratch", "FILE": "/srv/scratch/site.db"} # what the reader fills in
 CAPTURE, CONFIG, BACKUP = "/etc/fabric.txt", "/etc/fabricd.conf", "/var/backups/fabricd/fabricd.db"

@@ -6,7 +6,7 @@ import unittest
 
 import lab
 
-PARTS = ("LIB", "CTL", "REPORT", "DAEMON", "PMIX", "HOST", "COMPONENTS", "GUARD", "PYTHON")
+PARTS = ("LIB", "CTL", "REPORT", "SCOTCH", "DAEMON", "PMIX", "HOST", "COMPONENTS", "GUARD", "PYTHON")
 TARGETS = {"LIB": "pmixfab", "CTL": "fabricctl", "DAEMON": "fabricd", "PMIX": "fabricd-pmix", "HOST": "fabric-host",
            "COMPONENTS": "pmix_mca_pnet_fabricd", "GUARD": "pmix-guard", "PYTHON": "python"}
 BASE = ("pmix", "libxxhash")
@@ -83,6 +83,8 @@ class Options(unittest.TestCase):
         made = Configured(BASE, "REPORT", off=["CTL"])
         self.assertTrue(made.failed)
         self.assertRegex(made.said, "FABRICD_REPORT is ON, but fabricctl is not built .*-DFABRICD_CTL=ON")
+        made = Configured(BASE, "SCOTCH", off=["CTL"])
+        self.assertRegex(made.said, "FABRICD_SCOTCH is ON, but fabricctl is not built .*leave out the mapping of fabricctl run by Scotch")
         made = Configured(BASE, FABRICD_GUARD="sometimes")
         self.assertTrue(made.failed)
         self.assertIn('FABRICD_GUARD is "sometimes": give AUTO, ON or OFF', made.said)
@@ -118,6 +120,17 @@ class Options(unittest.TestCase):
         rules = made.read("build.ninja")
         self.assertIn("no_report.c.o", rules)
         self.assertNotIn("report_page.c.o", rules)
+
+    def test_scotch(self):
+        made = Configured(CTL, off=["SCOTCH"])
+        self.assertNotIn("SCOTCH_LIBRARY", made.read("CMakeCache.txt"))
+        self.assertNotRegex(made.read("build.ninja"), "HAVE_SCOTCH|libscotch")
+        self.assertRegex(made.lines["SCOTCH"], "^no .*FABRICD_SCOTCH is OFF")
+        old = lab.tmpdir()
+        lab.replace_file(os.path.join(old, "scotch.h"), "#define SCOTCH_VERSION 6\n")
+        made = Configured(CTL, SCOTCH_INCLUDE=old)
+        self.assertFalse(made.failed, made.said)
+        self.assertRegex(made.lines["SCOTCH"], r"^no .*not found: Scotch 7 \(Debian: libscotch-dev\)")
 
     def test_without_tests(self):
         """A truth value of the guard, as it was given to its option before, and BUILD_TESTING of CTest."""

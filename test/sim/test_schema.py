@@ -6,7 +6,7 @@ import unittest
 import output_schema
 import sim
 
-NO_JSON = {"report", "schema"}
+NO_JSON = {"report", "run", "schema"}
 NEEDS = unittest.skipUnless(output_schema.jsonschema, "the Python package jsonschema is not installed")
 
 
