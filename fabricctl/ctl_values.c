@@ -1,5 +1,7 @@
 /* ctl_values.c - values of options. */
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "fabricctl/ctl_options.h"
