@@ -152,4 +152,82 @@ void fab_choice_search(struct fab_choice *p, const double *sums, uint64_t budget
 /* Try all choices that may be better; when the budget ends, the best one so far may not be optimal. */
 void fab_choice_exact(struct fab_choice *p, uint64_t budget);
 
+/*
+ * ---- loads of links -----------------------------------------------------------------------------------
+ *
+ * The switches of a plane as cells. A leaf is a cell of its own. Other switches share a cell if each of them
+ * has equally many cables of each rate to each cell: in a fat tree, the spines of a pod, and all cores. Then
+ * all cables from one cell to another carry the same load, if messages are spread evenly over all shortest
+ * paths. So the loads of a few cells are those of all cables, without rounding.
+ */
+
+/* The cables of one rate from each switch of a cell to the switches of another cell. */
+struct fab_arc {
+    uint32_t from, to;
+    uint32_t back;   /* the arc in the other direction */
+    uint32_t cables; /* of one switch */
+    uint32_t link;   /* one of these cables, as pmixfab_link() counts them */
+    uint32_t mbps;   /* not 0 */
+    bool b_to_a;     /* the arc leads from end b of that cable to end a */
+};
+
+/* Hosts whose devices are on the same switches at the same rates. */
+struct fab_spot {
+    uint32_t first_at, n_at;
+    uint32_t mbps; /* of its slowest device */
+};
+
+struct fab_net {
+    struct fab_scratch scratch, walk;
+    const struct pmixfab *fab;
+    uint32_t n, n_arcs, n_spots;
+    uint32_t *cell;    /* per switch */
+    uint32_t *members; /* per cell: number of switches */
+    uint32_t *first;   /* per cell and past the last one: its arcs */
+    struct fab_arc *arcs;
+    uint32_t *spot_of; /* per host */
+    struct fab_spot *spots;
+    uint32_t *at; /* cells; FAB_NONE: the device has no switch */
+    bool *is_up;  /* per host: it has a device that is not down */
+    /* the shortest paths from one cell, by number of links */
+    uint32_t *dist, *queue, n_queue;
+    double *paths, *flow; /* per cell, of each of its switches: number of paths; bytes that arrive */
+};
+
+int fab_net_open(const struct pmixfab *fab, struct fab_net *net);
+void fab_net_close(struct fab_net *net);
+
+/* Find the shortest paths from the switch of this cell, which must have devices. */
+void fab_net_from(struct fab_net *net, uint32_t cell);
+
+/*
+ * Send bytes from that switch to a host of the spot: to its nearest devices, evenly. Return false if no path
+ * leads there.
+ */
+bool fab_net_send(struct fab_net *net, const struct fab_spot *to, double bytes);
+
+/* Add what was sent since fab_net_from() to the loads: of each arc, the bytes on one of its cables. */
+void fab_net_carry(struct fab_net *net, double *loads);
+
+/*
+ * ---- the time of a pattern ----------------------------------------------------------------------------
+ */
+
+struct fab_traffic {
+    struct fab_net net;
+    struct fab_scratch scratch;
+    double *links, *out, *in;                /* of one round of the job: per arc, per host */
+    double *base_links, *base_out, *base_in; /* of the other jobs */
+    uint32_t *outside, *by_spot, *spot_start, *used, *leaves, n_used;
+    uint8_t *in_job; /* per host */
+    uint64_t work;   /* steps so far, of some nanoseconds */
+};
+
+int fab_traffic_open(const struct pmixfab *fab, struct fab_traffic *traffic);
+void fab_traffic_close(struct fab_traffic *traffic);
+
+/* As pmixfab_traffic(); the arguments have been checked. */
+int fab_traffic_assess(struct fab_traffic *traffic, const struct pmixfab_job *jobs, size_t n,
+                       enum pmixfab_sharing sharing, struct pmixfab_traffic *out);
+
 #endif
