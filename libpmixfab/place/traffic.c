@@ -1,5 +1,4 @@
 /* traffic.c - the expected time of a job's communication pattern, from the loads on links. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,6 +199,11 @@ static bool traffic_add(struct fab_traffic *t, const struct pmixfab_job *job,
 /* ---- the time -------------------------------------------------------------------------------------------
  */
 
+static double traffic_larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 static double traffic_seconds(double bytes, uint32_t mbps)
 {
     return bytes * 8 / (1e6 * mbps);
@@ -216,12 +220,12 @@ static double traffic_time(const struct fab_traffic *t, const struct pmixfab_job
     for (size_t r = 0; r < job->n; r++) {
         const uint32_t h = job->hosts[r];
         const struct fab_spot *spot = &net->spots[net->spot_of[h]];
-        const double own = fmax(t->out[h], t->in[h]) / spot->n_at;
-        const double all = fmax(t->out[h] > 0 ? t->out[h] + t->base_out[h] : 0,
-                                t->in[h] > 0 ? t->in[h] + t->base_in[h] : 0) /
+        const double own = traffic_larger(t->out[h], t->in[h]) / spot->n_at;
+        const double all = traffic_larger(t->out[h] > 0 ? t->out[h] + t->base_out[h] : 0,
+                                          t->in[h] > 0 ? t->in[h] + t->base_in[h] : 0) /
                            spot->n_at;
-        *least = fmax(*least, traffic_seconds(own, spot->mbps));
-        ports = fmax(ports, traffic_seconds(all, spot->mbps));
+        *least = traffic_larger(*least, traffic_seconds(own, spot->mbps));
+        ports = traffic_larger(ports, traffic_seconds(all, spot->mbps));
     }
     seconds = ports;
     out->link = UINT32_MAX;
@@ -238,7 +242,7 @@ static double traffic_time(const struct fab_traffic *t, const struct pmixfab_job
             out->b_to_a = arc->b_to_a;
         }
         out->n_links += net->members[arc->from] * arc->cables;
-        seconds = fmax(seconds, took);
+        seconds = traffic_larger(seconds, took);
     }
     return seconds;
 }
