@@ -104,7 +104,9 @@ static uint32_t net_refine(struct net_maker *m)
     uint32_t n = 0, before;
 
     for (uint32_t s = 0; s < fab->meta->n_switches; s++)
-        m->mark[s] = fab->switches[s].missing ? net_mix(s + 1) : 0;
+        m->mark[s] = m->net->single ? s : fab->switches[s].missing ? net_mix(s + 1) : 0;
+    if (m->net->single)
+        return net_distinct(m);
     for (uint32_t d = 0; d < fab->meta->n_devices; d++)
         if (fab->devices[d].sw != FAB_NONE)
             m->mark[fab->devices[d].sw] = net_mix(fab->devices[d].sw + 1);
@@ -147,9 +149,11 @@ static void net_arcs_of(struct net_maker *m, uint32_t cell, uint32_t sw)
                                     .mbps = hop->mbps,
                                     .b_to_a = hop->b_to_a};
     }
-    qsort(own, n, sizeof(*own), net_arc_cmp);
+    if (!net->single)
+        qsort(own, n, sizeof(*own), net_arc_cmp);
     for (uint32_t i = 0; i < n; i++)
-        if (merged > 0 && own[merged - 1].to == own[i].to && own[merged - 1].mbps == own[i].mbps)
+        if (!net->single && merged > 0 && own[merged - 1].to == own[i].to &&
+            own[merged - 1].mbps == own[i].mbps)
             own[merged - 1].cables++;
         else
             own[merged++] = own[i];
@@ -157,25 +161,19 @@ static void net_arcs_of(struct net_maker *m, uint32_t cell, uint32_t sw)
     net->first[cell + 1] = net->n_arcs;
 }
 
-static void net_arcs(struct net_maker *m, uint32_t *representative)
+uint32_t fab_net_arc(const struct fab_net *net, uint32_t from, uint32_t to, uint32_t mbps)
 {
-    struct fab_net *net = m->net;
+    uint32_t low = net->first[from], high = net->first[from + 1];
 
-    for (uint32_t c = 0; c < net->n; c++)
-        net_arcs_of(m, c, representative[c]);
-    for (uint32_t c = 0; c < net->n; c++)
-        for (uint32_t a = net->first[c]; a < net->first[c + 1]; a++) {
-            uint32_t low = net->first[net->arcs[a].to], high = net->first[net->arcs[a].to + 1];
-            while (low < high) {
-                const uint32_t middle = (low + high) / 2;
-                const struct fab_arc *arc = &net->arcs[middle];
-                if (arc->to < c || (arc->to == c && arc->mbps < net->arcs[a].mbps))
-                    low = middle + 1;
-                else
-                    high = middle;
-            }
-            net->arcs[a].back = low;
-        }
+    while (low < high) {
+        const uint32_t middle = (low + high) / 2;
+        const struct fab_arc *arc = &net->arcs[middle];
+        if (arc->to < to || (arc->to == to && arc->mbps < mbps))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 static int net_cells(struct net_maker *m)
@@ -186,7 +184,6 @@ static int net_cells(struct net_maker *m)
 
     net->n = net_refine(m);
     FAB_SCRATCH(&net->scratch, &net->cell, n);
-    FAB_SCRATCH(&net->scratch, &net->members, net->n);
     FAB_SCRATCH(&net->scratch, &net->first, net->n + (size_t)1);
     FAB_SCRATCH(&net->scratch, &net->arcs, m->start[n]);
     FAB_SCRATCH(&m->scratch, &representative, net->n);
@@ -195,10 +192,12 @@ static int net_cells(struct net_maker *m)
     for (uint32_t s = n; s-- > 0;) {
         const uint64_t *at = bsearch(&m->mark[s], m->sorted, net->n, sizeof(*m->sorted), net_mark_cmp);
         net->cell[s] = (uint32_t)(at - m->sorted);
-        net->members[net->cell[s]]++;
         representative[net->cell[s]] = s;
     }
-    net_arcs(m, representative);
+    for (uint32_t c = 0; c < net->n; c++)
+        net_arcs_of(m, c, representative[c]);
+    for (uint32_t a = 0; a < net->n_arcs && !net->single; a++)
+        net->arcs[a].back = fab_net_arc(net, net->arcs[a].to, net->arcs[a].from, net->arcs[a].mbps);
     return PMIXFAB_OK;
 }
 
@@ -254,13 +253,13 @@ static void net_spots(struct net_maker *m)
     }
 }
 
-int fab_net_open(const struct pmixfab *fab, struct fab_net *net)
+int fab_net_open(const struct pmixfab *fab, bool single, struct fab_net *net)
 {
     const struct snap_meta *meta = fab->meta;
     struct net_maker m = {.fab = fab, .net = net};
     int rc = PMIXFAB_ERR_NOMEM;
 
-    *net = (struct fab_net){.fab = fab};
+    *net = (struct fab_net){.fab = fab, .single = single};
     FAB_SCRATCH(&m.scratch, &m.start, meta->n_switches + (size_t)1);
     FAB_SCRATCH(&m.scratch, &m.hops, 2 * (size_t)meta->n_links);
     FAB_SCRATCH(&m.scratch, &m.mark, meta->n_switches);
@@ -283,6 +282,7 @@ int fab_net_open(const struct pmixfab *fab, struct fab_net *net)
     FAB_SCRATCH(&net->walk, &net->queue, net->n);
     FAB_SCRATCH(&net->walk, &net->paths, net->n);
     FAB_SCRATCH(&net->walk, &net->flow, net->n);
+    FAB_SCRATCH(&net->walk, &net->away, single ? net->n : 0);
     if (net->walk.failed)
         rc = PMIXFAB_ERR_NOMEM;
     else
@@ -296,6 +296,8 @@ cleanup:
 
 void fab_net_close(struct fab_net *net)
 {
+    for (uint32_t c = 0; net->single && net->away != NULL && c < net->n; c++)
+        free(net->away[c]);
     fab_scratch_free(&net->scratch);
     fab_scratch_free(&net->walk);
 }
@@ -357,4 +359,66 @@ void fab_net_carry(struct fab_net *net, double *loads)
             net->flow[arc->to] += part * net->arcs[arc->back].cables;
         }
     }
+}
+
+/* ---- routes ---------------------------------------------------------------------------------------------
+ */
+
+/* Return the number of links from each cell to this one; NULL without memory. */
+static const uint16_t *net_away(struct fab_net *net, uint32_t cell)
+{
+    if (net->away[cell] != NULL)
+        return net->away[cell];
+    uint16_t *away = malloc(net->n * sizeof(*away));
+    net->failed |= away == NULL;
+    if (away == NULL)
+        return NULL;
+    memset(away, 0xff, net->n * sizeof(*away));
+    away[cell] = 0;
+    net->queue[0] = cell;
+    for (uint32_t i = 0, n = 1; i < n; i++) {
+        const uint32_t c = net->queue[i];
+        for (uint32_t a = net->first[c]; a < net->first[c + 1]; a++)
+            if (away[net->arcs[a].to] == UINT16_MAX) {
+                away[net->arcs[a].to] = (uint16_t)(away[c] + 1);
+                net->queue[n++] = net->arcs[a].to;
+            }
+    }
+    net->away[cell] = away;
+    net->work += net->n_arcs;
+    return away;
+}
+
+/* Follow the route from one cell to a host's device at another one. */
+static void net_follow(struct fab_net *net, uint32_t cell, const uint16_t *away, uint32_t host, double bytes,
+                       double *loads)
+{
+    while (away[cell] > 0) {
+        uint32_t ways = 0, a = net->first[cell];
+        for (uint32_t i = a; i < net->first[cell + 1]; i++)
+            ways += away[net->arcs[i].to] < away[cell];
+        for (uint32_t skip = host % ways; away[net->arcs[a].to] >= away[cell] || skip-- > 0;)
+            a++;
+        loads[a] += bytes;
+        net->work += net->first[cell + 1] - net->first[cell];
+        cell = net->arcs[a].to;
+    }
+}
+
+bool fab_net_route(struct fab_net *net, uint32_t from, uint32_t host, double bytes, double *loads)
+{
+    const struct fab_spot *to = &net->spots[net->spot_of[host]];
+    const uint32_t *at = net->at + to->first_at;
+    uint32_t least = UINT16_MAX, equal = 0;
+
+    for (uint32_t i = 0; i < to->n_at; i++) {
+        const uint16_t *away = at[i] == FAB_NONE ? NULL : net_away(net, at[i]);
+        const uint32_t dist = away == NULL ? UINT16_MAX : away[from];
+        equal = dist < least ? 1 : equal + (dist == least);
+        least = dist < least ? dist : least;
+    }
+    for (uint32_t i = 0; i < to->n_at && least != UINT16_MAX; i++)
+        if (at[i] != FAB_NONE && net->away[at[i]] != NULL && net->away[at[i]][from] == least)
+            net_follow(net, from, net->away[at[i]], host, bytes / equal, loads);
+    return least != UINT16_MAX;
 }

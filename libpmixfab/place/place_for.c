@@ -8,12 +8,10 @@
 #include "topo/base/order.h"
 
 /* Steps of some nanoseconds each, as fab_traffic counts them; the first part is for the even choices. */
-#define FOR_EVEN_WORK UINT64_C(6000000)
-#define FOR_MOVE_WORK UINT64_C(6000000)
-/* So few hosts and choices are all assessed. */
-#define FOR_FEW_HOSTS   24u
-#define FOR_FEW_CHOICES 4096u
-#define FOR_EQUAL       1e-9 /* times that differ by less than this part are equal */
+#define FOR_EVEN_WORK     UINT64_C(6000000)
+#define FOR_EXCHANGE_WORK UINT64_C(6000000)
+#define FOR_FEW           4096.0 /* so few choices are all assessed */
+#define FOR_EQUAL         1e-9   /* times that differ by less than this part are equal */
 
 struct place_for {
     struct fab_scratch scratch;
@@ -25,9 +23,11 @@ struct place_for {
     uint32_t n;
     uint32_t *class_of;          /* per host */
     uint32_t *hosts, *best;      /* of the choice in hand, and of the best one */
-    uint32_t *counts, *chosen;   /* the same per class */
+    uint32_t *counts;            /* per class, of the choice in hand */
+    bool *taken;                 /* per host: it is in the best choice */
     uint32_t *near;              /* classes, from the nearest to the choice of the lowest sum */
     uint32_t *units, n_units;    /* per class: its unit, numbered in that order */
+    uint32_t *stack;             /* all choices: numbers of the candidates in hand */
     uint32_t *turn;              /* per unit: already picked in this turn */
     bool *picked;                /* per class */
     struct pmixfab_traffic made; /* of the best one; the share is 0 before the first */
@@ -38,12 +38,20 @@ struct place_for {
 /* ---- choices --------------------------------------------------------------------------------------------
  */
 
+static void for_count(struct place_for *p, const uint32_t *hosts)
+{
+    memset(p->counts, 0, p->classes.n * sizeof(*p->counts));
+    for (uint32_t i = 0; i < p->n; i++)
+        p->counts[p->class_of[hosts[i]]]++;
+}
+
 /* Return the sum of costs of the choice in hand. */
-static uint64_t for_cost(const struct place_for *p)
+static uint64_t for_cost(struct place_for *p)
 {
     const uint32_t n = p->classes.n;
     uint64_t cost = 0;
 
+    for_count(p, p->hosts);
     for (uint32_t c = 0; c < n; c++)
         for (uint32_t d = 0; d <= c && p->counts[c] > 0; d++) {
             const uint64_t pairs = c == d ? (uint64_t)p->counts[c] * (p->counts[c] - 1) / 2
@@ -74,35 +82,45 @@ static int for_offer(struct place_for *p, bool *better)
     *better = false;
     if (rc != PMIXFAB_OK)
         return rc == PMIXFAB_ERR_NOTFOUND ? PMIXFAB_OK : rc;
-    const uint64_t cost = for_cost(p);
     const double value = for_value(p, &made), least = p->made.share > 0 ? for_value(p, &p->made) : INFINITY;
-    p->traffic.work += (uint64_t)p->n + p->classes.n;
-    *better = value < least * (1 - FOR_EQUAL) || (value <= least * (1 + FOR_EQUAL) && cost < p->cost);
+    if (value > least * (1 + FOR_EQUAL))
+        return PMIXFAB_OK;
+    const uint64_t cost = for_cost(p);
+    *better = value < least * (1 - FOR_EQUAL) || cost < p->cost;
     if (*better) {
         p->made = made;
         p->cost = cost;
+        for (uint32_t i = 0; i < p->n && least < INFINITY; i++)
+            p->taken[p->best[i]] = false;
         memcpy(p->best, p->hosts, p->n * sizeof(*p->best));
-        memcpy(p->chosen, p->counts, p->classes.n * sizeof(*p->chosen));
+        for (uint32_t i = 0; i < p->n; i++)
+            p->taken[p->best[i]] = true;
     }
     return PMIXFAB_OK;
 }
 
-/* Offer the first hosts of each class, as many as counted. */
-static int for_offer_counts(struct place_for *p, bool *better)
+/* Offer the hosts in hand in the order of pmixfab_order(). */
+static int for_offer_ordered(struct place_for *p, bool *better)
 {
-    uint32_t n = 0, used = 0;
     int rc = PMIXFAB_OK;
 
-    for (uint32_t c = 0; c < p->classes.n; c++) {
-        used += p->counts[c] > 0;
-        for (uint32_t i = 0; i < p->counts[c]; i++)
-            p->hosts[n++] = p->classes.hosts[p->classes.classes[c].first_host + i];
-    }
     if (p->job.pattern != PMIXFAB_ALL_TO_ALL) {
-        rc = pmixfab_order(p->fab, p->hosts, n);
-        p->traffic.work += (uint64_t)used * (used + p->classes.n_edges) + p->fab->meta->n_hosts;
+        rc = pmixfab_order(p->fab, p->hosts, p->n);
+        p->traffic.net.work += (uint64_t)p->n * 8 + p->fab->meta->n_hosts + p->classes.n_edges;
     }
     return rc != PMIXFAB_OK ? rc : for_offer(p, better);
+}
+
+/* Offer the first hosts of each class, as many as counted. */
+static int for_offer_counts(struct place_for *p)
+{
+    uint32_t n = 0;
+    bool better;
+
+    for (uint32_t c = 0; c < p->classes.n; c++)
+        for (uint32_t i = 0; i < p->counts[c]; i++)
+            p->hosts[n++] = p->classes.hosts[p->classes.classes[c].first_host + i];
+    return for_offer_ordered(p, &better);
 }
 
 /* Offer a choice of the search for low costs. */
@@ -113,12 +131,7 @@ static int for_offer_nearest(struct place_for *p, const uint32_t *from, size_t n
     bool better;
     const int rc = pmixfab_place(p->fab, from, n_from, p->n, objective, p->hosts, &placement);
 
-    if (rc != PMIXFAB_OK)
-        return rc;
-    memset(p->counts, 0, p->classes.n * sizeof(*p->counts));
-    for (uint32_t i = 0; i < p->n; i++)
-        p->counts[p->class_of[p->hosts[i]]]++;
-    return for_offer(p, &better);
+    return rc != PMIXFAB_OK ? rc : for_offer(p, &better);
 }
 
 /* ---- even choices ---------------------------------------------------------------------------------------
@@ -139,9 +152,10 @@ static int for_nearness(struct place_for *p)
     const uint32_t n = p->classes.n;
     uint32_t most = 0, *known;
 
+    for_count(p, p->best);
     for (uint32_t c = 0; c < n; c++) {
         p->near[c] = c;
-        most = p->chosen[c] > p->chosen[most] ? c : most;
+        most = p->counts[c] > p->counts[most] ? c : most;
     }
     p->near[n] = most;
     qsort_r(p->near, n, sizeof(*p->near), for_near_cmp, p);
@@ -177,7 +191,7 @@ static uint32_t for_pick(struct place_for *p, uint32_t n_units, uint32_t k, uint
             turn[u]++;
             n++;
         }
-        p->traffic.work += 4 * (uint64_t)p->classes.n;
+        p->traffic.net.work += 4 * (uint64_t)p->classes.n;
     }
     return n;
 }
@@ -219,9 +233,8 @@ static bool for_fill(struct place_for *p)
 /* Offer choices with equal shares: fewer and fewer hosts of a class, and more and more units. */
 static int for_even(struct place_for *p)
 {
-    const uint64_t end = p->traffic.work + FOR_EVEN_WORK;
+    const uint64_t end = p->traffic.net.work + FOR_EVEN_WORK;
     uint32_t most = 1;
-    bool better;
 
     for (uint32_t c = 0; c < p->classes.n; c++)
         most = p->classes.classes[c].n_hosts > most ? p->classes.classes[c].n_hosts : most;
@@ -230,25 +243,24 @@ static int for_even(struct place_for *p)
         for (uint32_t units = 1; units <= p->n_units;
              units = units < p->n_units && 2 * units > p->n_units ? p->n_units : 2 * units) {
             const uint32_t k = (p->n + share - 1) / share;
-            if (for_done(p) || p->traffic.work > end)
+            if (for_done(p) || p->traffic.net.work > end)
                 return PMIXFAB_OK;
             if (for_pick(p, units, k, share) < k || !for_fill(p))
                 continue;
-            const int rc = for_offer_counts(p, &better);
+            const int rc = for_offer_counts(p);
             if (rc != PMIXFAB_OK)
                 return rc;
         }
     return PMIXFAB_OK;
 }
 
-/* ---- moves ----------------------------------------------------------------------------------------------
+/* ---- exchanges ------------------------------------------------------------------------------------------
  */
 
-/* Return whether the most loaded link ends at a leaf of this class. */
-static bool for_at_limit(const struct place_for *p, uint32_t c)
+/* Return whether the most loaded link ends at a leaf of this host. */
+static bool for_at_limit(const struct place_for *p, uint32_t host)
 {
     const struct fab_net *net = &p->traffic.net;
-    const uint32_t host = p->classes.hosts[p->classes.classes[c].first_host];
     const struct fab_spot *spot = &net->spots[net->spot_of[host]];
 
     if (p->made.link == UINT32_MAX)
@@ -262,40 +274,42 @@ static bool for_at_limit(const struct place_for *p, uint32_t c)
     return false;
 }
 
-/* Move one host of class c to another class, if a better choice results. */
-static int for_move(struct place_for *p, uint32_t c, uint64_t end, bool *moved)
+/* Exchange a chosen host for one that is not, if a better choice results. */
+static int for_exchange(struct place_for *p, uint32_t host, uint64_t end, bool *exchanged)
 {
+    int rc = PMIXFAB_OK;
+
     for (uint32_t i = 0; i < p->classes.n; i++) {
-        const uint32_t d = p->near[i];
-        bool better;
-        if (d == c || p->chosen[d] == p->classes.classes[d].n_hosts)
-            continue;
-        if (p->chosen[c] == 0 || for_done(p) || p->traffic.work > end)
-            return PMIXFAB_OK;
-        memcpy(p->counts, p->chosen, p->classes.n * sizeof(*p->counts));
-        p->counts[c]--;
-        p->counts[d]++;
-        const int rc = for_offer_counts(p, &better);
-        if (rc != PMIXFAB_OK)
-            return rc;
-        *moved |= better;
+        const struct fab_class *class = &p->classes.classes[p->near[i]];
+        for (uint32_t k = 0; k < class->n_hosts && rc == PMIXFAB_OK; k++) {
+            const uint32_t other = p->classes.hosts[class->first_host + k];
+            bool better;
+            if (p->taken[other])
+                continue;
+            if (!p->taken[host] || for_done(p) || p->traffic.net.work > end)
+                return PMIXFAB_OK;
+            for (uint32_t j = 0; j < p->n; j++)
+                p->hosts[j] = p->best[j] == host ? other : p->best[j];
+            rc = for_offer_ordered(p, &better);
+            *exchanged |= better;
+        }
     }
-    return PMIXFAB_OK;
+    return rc;
 }
 
-static int for_moves(struct place_for *p)
+static int for_exchanges(struct place_for *p)
 {
-    const uint64_t end = p->traffic.work + FOR_MOVE_WORK;
+    const uint64_t end = p->traffic.net.work + FOR_EXCHANGE_WORK;
+    int rc = PMIXFAB_OK;
 
-    for (bool moved = true; moved && !for_done(p) && p->traffic.work < end;) {
-        moved = false;
-        for (int limit = 1; limit >= 0 && !moved; limit--)
-            for (uint32_t c = 0; c < p->classes.n; c++) {
-                const int rc = p->chosen[c] > 0 && for_at_limit(p, c) == limit ? for_move(p, c, end, &moved)
-                                                                               : PMIXFAB_OK;
-                if (rc != PMIXFAB_OK)
-                    return rc;
-            }
+    for (bool exchanged = true; exchanged && !for_done(p) && p->traffic.net.work < end;) {
+        exchanged = false;
+        for (int limit = 1; limit >= 0 && !exchanged; limit--)
+            for (uint32_t i = 0; i < p->classes.n_hosts && rc == PMIXFAB_OK; i++)
+                if (p->taken[p->classes.hosts[i]] && for_at_limit(p, p->classes.hosts[i]) == limit)
+                    rc = for_exchange(p, p->classes.hosts[i], end, &exchanged);
+        if (rc != PMIXFAB_OK)
+            return rc;
     }
     return PMIXFAB_OK;
 }
@@ -303,31 +317,29 @@ static int for_moves(struct place_for *p)
 /* ---- all choices ----------------------------------------------------------------------------------------
  */
 
-/* Return whether there are few different counts of n hosts of all classes. */
+/* Return whether there are few choices of n hosts. */
 static bool for_few(const struct place_for *p)
 {
-    uint32_t ways[FOR_FEW_HOSTS + 1] = {1};
-
-    if (p->classes.n_hosts > FOR_FEW_HOSTS)
-        return false;
-    for (uint32_t c = 0; c < p->classes.n; c++)
-        for (uint32_t n = p->n; n > 0; n--)
-            for (uint32_t k = 1; k <= n && k <= p->classes.classes[c].n_hosts; k++)
-                ways[n] += ways[n - k];
-    return ways[p->n] <= FOR_FEW_CHOICES;
+    double choices = 1;
+    for (uint32_t k = 1; k <= p->n && choices <= FOR_FEW; k++)
+        choices *= (double)(p->classes.n_hosts - p->n + k) / k;
+    return choices <= FOR_FEW;
 }
 
-/* Offer all counts of `left` hosts of the classes from c on. */
-static int for_all(struct place_for *p, uint32_t c, uint32_t left)
+/* Offer all choices that have the first n hosts in hand, and others from the i-th candidate on. */
+static int for_all(struct place_for *p, uint32_t n, uint32_t i)
 {
     bool better;
     int rc = PMIXFAB_OK;
 
-    if (c == p->classes.n)
-        return left == 0 && !for_done(p) ? for_offer_counts(p, &better) : PMIXFAB_OK;
-    for (uint32_t k = 0; k <= left && k <= p->classes.classes[c].n_hosts && rc == PMIXFAB_OK; k++) {
-        p->counts[c] = k;
-        rc = for_all(p, c + 1, left - k);
+    if (n == p->n)
+        return for_done(p) ? PMIXFAB_OK : for_offer_ordered(p, &better);
+    for (; i + p->n - n <= p->classes.n_hosts && rc == PMIXFAB_OK; i++) {
+        for (uint32_t k = 0; k < n; k++)
+            p->hosts[k] = p->classes.hosts[p->stack[k]];
+        p->stack[n] = i;
+        p->hosts[n] = p->classes.hosts[i];
+        rc = for_all(p, n + 1, i + 1);
     }
     return rc;
 }
@@ -349,7 +361,8 @@ static int for_search(struct place_for *p, const uint32_t *from, size_t n_from)
     FAB_SCRATCH(&p->scratch, &p->hosts, p->n);
     FAB_SCRATCH(&p->scratch, &p->best, p->n);
     FAB_SCRATCH(&p->scratch, &p->counts, n);
-    FAB_SCRATCH(&p->scratch, &p->chosen, n);
+    FAB_SCRATCH(&p->scratch, &p->taken, n_hosts);
+    FAB_SCRATCH(&p->scratch, &p->stack, p->n);
     FAB_SCRATCH(&p->scratch, &p->near, n);
     FAB_SCRATCH(&p->scratch, &p->units, n);
     FAB_SCRATCH(&p->scratch, &p->turn, n);
@@ -370,8 +383,8 @@ static int for_search(struct place_for *p, const uint32_t *from, size_t n_from)
     if (rc != PMIXFAB_OK || for_done(p))
         return rc;
     if (for_few(p))
-        return for_all(p, 0, p->n);
-    return for_nearness(p) ?: for_even(p) ?: for_moves(p);
+        return for_all(p, 0, 0);
+    return for_nearness(p) ?: for_even(p) ?: for_exchanges(p);
 }
 
 int pmixfab_place_for_sized(const struct pmixfab *fab, const uint32_t *from, size_t n_from, uint32_t n,

@@ -155,10 +155,15 @@ void fab_choice_exact(struct fab_choice *p, uint64_t budget);
 /*
  * ---- loads of links -----------------------------------------------------------------------------------
  *
- * The switches of a plane as cells. A leaf is a cell of its own. Other switches share a cell if each of them
- * has equally many cables of each rate to each cell: in a fat tree, the spines of a pod, and all cores. Then
- * all cables from one cell to another carry the same load, if messages are spread evenly over all shortest
- * paths. So the loads of a few cells are those of all cables, without rounding.
+ * The switches of a plane as cells, in one of two ways.
+ *
+ * Single: each switch is a cell, and each direction of a cable an arc. A message follows one route by its
+ * destination, as in InfiniBand. At each switch, the hosts use the shortest ways in turn, by their numbers.
+ *
+ * Otherwise messages are spread evenly over all shortest paths. A leaf is a cell of its own. Other switches
+ * share a cell if each of them has equally many cables of each rate to each cell: in a fat tree, the spines
+ * of a pod, and all cores. Then all cables from one cell to another carry the same load. So the loads of a
+ * few cells are those of all cables, without rounding.
  */
 
 /* The cables of one rate from each switch of a cell to the switches of another cell. */
@@ -181,9 +186,10 @@ struct fab_net {
     struct fab_scratch scratch, walk;
     const struct pmixfab *fab;
     uint32_t n, n_arcs, n_spots;
-    uint32_t *cell;    /* per switch */
-    uint32_t *members; /* per cell: number of switches */
-    uint32_t *first;   /* per cell and past the last one: its arcs */
+    bool single, failed; /* failed: without memory for a route */
+    uint64_t work;       /* steps so far, of some nanoseconds */
+    uint32_t *cell;      /* per switch */
+    uint32_t *first;     /* per cell and past the last one: its arcs */
     struct fab_arc *arcs;
     uint32_t *spot_of; /* per host */
     struct fab_spot *spots;
@@ -192,35 +198,43 @@ struct fab_net {
     /* the shortest paths from one cell, by number of links */
     uint32_t *dist, *queue, n_queue;
     double *paths, *flow; /* per cell, of each of its switches: number of paths; bytes that arrive */
+    uint16_t **away;      /* single: per cell NULL, or the number of links from each cell to it */
 };
 
-int fab_net_open(const struct pmixfab *fab, struct fab_net *net);
+int fab_net_open(const struct pmixfab *fab, bool single, struct fab_net *net);
 void fab_net_close(struct fab_net *net);
 
-/* Find the shortest paths from the switch of this cell, which must have devices. */
-void fab_net_from(struct fab_net *net, uint32_t cell);
+/* Not single: return the arc between two cells at this rate, which must exist. */
+uint32_t fab_net_arc(const struct fab_net *net, uint32_t from, uint32_t to, uint32_t mbps);
 
 /*
- * Send bytes from that switch to a host of the spot: to its nearest devices, evenly. Return false if no path
- * leads there.
+ * Not single: find the shortest paths from a leaf. Then send bytes to hosts of spots: to the nearest devices,
+ * evenly. Then add all to the loads: of each arc, the bytes on one of its cables. fab_net_send() returns
+ * false if no path leads there.
  */
+void fab_net_from(struct fab_net *net, uint32_t cell);
 bool fab_net_send(struct fab_net *net, const struct fab_spot *to, double bytes);
-
-/* Add what was sent since fab_net_from() to the loads: of each arc, the bytes on one of its cables. */
 void fab_net_carry(struct fab_net *net, double *loads);
+
+/*
+ * Single: add the bytes from a leaf to the nearest devices of a host, evenly, to the loads of the arcs of the
+ * route. Return false if no path leads there.
+ */
+bool fab_net_route(struct fab_net *net, uint32_t from, uint32_t host, double bytes, double *loads);
 
 /*
  * ---- the time of a pattern ----------------------------------------------------------------------------
  */
 
 struct fab_traffic {
-    struct fab_net net;
+    struct fab_net net;  /* single, for the job */
+    struct fab_net even; /* for the other jobs; its spots are the same */
     struct fab_scratch scratch;
-    double *links, *out, *in;                /* of one round of the job: per arc, per host */
-    double *base_links, *base_out, *base_in; /* of the other jobs */
+    double *links, *out, *in;                /* of one round of the job: per arc of net, per host */
+    double *base_links, *base_out, *base_in; /* of the other jobs: per arc of even, per host */
+    uint32_t *even_of;                       /* per arc of net: the arc of even */
     uint32_t *outside, *by_spot, *spot_start, *used, *leaves, n_used;
     uint8_t *in_job; /* per host */
-    uint64_t work;   /* steps so far, of some nanoseconds */
 };
 
 int fab_traffic_open(const struct pmixfab *fab, struct fab_traffic *traffic);

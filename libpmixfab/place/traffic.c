@@ -74,8 +74,9 @@ static uint32_t traffic_peers(const struct traffic_round *round, uint32_t r, uin
 /* ---- loads of a round -----------------------------------------------------------------------------------
  */
 
-/* The loads to add to. */
+/* The loads to add to, and the net that they belong to. */
 struct traffic_loads {
+    struct fab_net *net;
     double *links, *out, *in;
 };
 
@@ -103,32 +104,39 @@ static uint32_t traffic_in_spot(const struct fab_traffic *t, uint32_t spot)
 }
 
 /* Send the messages of all ranks of a spot from one of its devices. Return false if a path is missing. */
-static bool traffic_all_from(struct fab_traffic *t, uint32_t spot, double bytes)
+static bool traffic_all_from(const struct fab_traffic *t, const struct pmixfab_job *job, uint32_t spot,
+                             uint32_t cell, double bytes, const struct traffic_loads *loads)
 {
     bool reached = true;
 
+    bytes *= traffic_in_spot(t, spot);
     for (uint32_t i = 0; i < t->n_used; i++) {
         const uint32_t to = t->used[i];
-        if (to != spot)
-            reached &= fab_net_send(&t->net, &t->net.spots[to],
-                                    bytes * traffic_in_spot(t, spot) * traffic_in_spot(t, to));
+        if (to == spot)
+            continue;
+        if (!loads->net->single)
+            reached &= fab_net_send(loads->net, &loads->net->spots[to], bytes * traffic_in_spot(t, to));
+        for (uint32_t r = t->spot_start[to]; r < t->spot_start[to + 1] && loads->net->single; r++)
+            reached &= fab_net_route(loads->net, cell, job->hosts[t->by_spot[r]], bytes, loads->links);
     }
-    t->work += t->n_used;
     return reached;
 }
 
-static bool traffic_some_from(struct fab_traffic *t, const struct pmixfab_job *job,
-                              const struct traffic_round *round, uint32_t spot, double bytes)
+static bool traffic_some_from(const struct fab_traffic *t, const struct pmixfab_job *job,
+                              const struct traffic_round *round, uint32_t spot, uint32_t cell, double bytes,
+                              const struct traffic_loads *loads)
 {
+    struct fab_net *net = loads->net;
     uint32_t peers[TRAFFIC_PEERS];
     bool reached = true;
 
     for (uint32_t i = t->spot_start[spot]; i < t->spot_start[spot + 1]; i++) {
         const uint32_t n = traffic_peers(round, t->by_spot[i], peers);
         for (uint32_t p = 0; p < n; p++) {
-            const uint32_t to = t->net.spot_of[job->hosts[peers[p]]];
+            const uint32_t host = job->hosts[peers[p]], to = net->spot_of[host];
             if (to != spot)
-                reached &= fab_net_send(&t->net, &t->net.spots[to], bytes);
+                reached &= net->single ? fab_net_route(net, cell, host, bytes, loads->links)
+                                       : fab_net_send(net, &net->spots[to], bytes);
         }
     }
     return reached;
@@ -176,21 +184,24 @@ static bool traffic_add(struct fab_traffic *t, const struct pmixfab_job *job,
     bool reached = true;
 
     traffic_ports(job, round, bytes, loads);
-    t->work += 8 * job->n;
+    t->net.work += 8 * job->n;
     for (uint32_t i = 0; i < t->n_used; i++) {
-        const struct fab_spot *spot = &t->net.spots[t->used[i]];
+        const struct fab_spot *spot = &loads->net->spots[t->used[i]];
         if (!traffic_leaves(t, job, round, t->used[i]))
             continue;
         for (uint32_t a = 0; a < spot->n_at; a++) {
-            const uint32_t cell = t->net.at[spot->first_at + a];
+            const uint32_t cell = loads->net->at[spot->first_at + a];
             if (cell == FAB_NONE)
                 return false;
-            fab_net_from(&t->net, cell);
+            if (!loads->net->single)
+                fab_net_from(loads->net, cell);
             reached &= round->pattern == PMIXFAB_ALL_TO_ALL
-                           ? traffic_all_from(t, t->used[i], bytes / spot->n_at)
-                           : traffic_some_from(t, job, round, t->used[i], bytes / spot->n_at);
-            fab_net_carry(&t->net, loads->links);
-            t->work += 2 * (uint64_t)t->net.n_arcs;
+                           ? traffic_all_from(t, job, t->used[i], cell, bytes / spot->n_at, loads)
+                           : traffic_some_from(t, job, round, t->used[i], cell, bytes / spot->n_at, loads);
+            if (loads->net->single)
+                continue;
+            fab_net_carry(loads->net, loads->links);
+            t->net.work += 2 * (uint64_t)loads->net->n_arcs + t->n_used;
         }
     }
     return reached;
@@ -232,7 +243,8 @@ static double traffic_time(const struct fab_traffic *t, const struct pmixfab_job
     out->n_links = out->b_to_a = 0;
     for (uint32_t a = 0; a < net->n_arcs; a++) {
         const struct fab_arc *arc = &net->arcs[a];
-        const double took = t->links[a] > 0 ? traffic_seconds(t->links[a] + t->base_links[a], arc->mbps) : 0;
+        const double took =
+            t->links[a] > 0 ? traffic_seconds(t->links[a] + t->base_links[t->even_of[a]], arc->mbps) : 0;
         if (took <= ports * (1 + TRAFFIC_EQUAL) || took < seconds * (1 - TRAFFIC_EQUAL))
             continue;
         if (took > seconds * (1 + TRAFFIC_EQUAL))
@@ -241,7 +253,7 @@ static double traffic_time(const struct fab_traffic *t, const struct pmixfab_job
             out->link = arc->link;
             out->b_to_a = arc->b_to_a;
         }
-        out->n_links += net->members[arc->from] * arc->cables;
+        out->n_links++;
         seconds = traffic_larger(seconds, took);
     }
     return seconds;
@@ -249,7 +261,7 @@ static double traffic_time(const struct fab_traffic *t, const struct pmixfab_job
 
 static void traffic_clear(const struct fab_traffic *t, const struct traffic_loads *loads)
 {
-    memset(loads->links, 0, t->net.n_arcs * sizeof(double));
+    memset(loads->links, 0, loads->net->n_arcs * sizeof(double));
     memset(loads->out, 0, t->net.fab->meta->n_hosts * sizeof(double));
     memset(loads->in, 0, t->net.fab->meta->n_hosts * sizeof(double));
 }
@@ -270,7 +282,7 @@ static double traffic_bytes(const struct pmixfab_job *job)
 /* Add the mean load of a job's rounds to those of the other jobs. */
 static bool traffic_add_base(struct fab_traffic *t, const struct pmixfab_job *job, double bytes)
 {
-    const struct traffic_loads base = {t->base_links, t->base_out, t->base_in};
+    const struct traffic_loads base = {&t->even, t->base_links, t->base_out, t->base_in};
     const uint32_t rounds = traffic_rounds(job->pattern, (uint32_t)job->n);
     struct traffic_round round = traffic_round_of(job, job->pattern);
     bool reached = true;
@@ -339,8 +351,8 @@ static uint32_t traffic_leaf_count(struct fab_traffic *t)
 static int traffic_assess(struct fab_traffic *t, const struct pmixfab_job *jobs, size_t n,
                           enum pmixfab_sharing sharing, uint32_t pattern, struct pmixfab_traffic *out)
 {
-    const struct traffic_loads own = {t->links, t->out, t->in},
-                               base = {t->base_links, t->base_out, t->base_in};
+    const struct traffic_loads own = {&t->net, t->links, t->out, t->in},
+                               base = {&t->even, t->base_links, t->base_out, t->base_in};
     const uint32_t rounds = traffic_rounds(pattern, (uint32_t)jobs[0].n);
     struct traffic_round round = traffic_round_of(&jobs[0], pattern);
     double slowest = -1;
@@ -359,7 +371,7 @@ static int traffic_assess(struct fab_traffic *t, const struct pmixfab_job *jobs,
         double least;
         traffic_clear(t, &own);
         if (!traffic_add(t, &jobs[0], &round, traffic_bytes(&jobs[0]), &own))
-            return PMIXFAB_ERR_NOTFOUND;
+            return t->net.failed ? PMIXFAB_ERR_NOMEM : PMIXFAB_ERR_NOTFOUND;
         const double seconds = traffic_time(t, &jobs[0], &least, &made);
         out->seconds += seconds;
         out->least += least;
@@ -397,31 +409,38 @@ int fab_traffic_open(const struct pmixfab *fab, struct fab_traffic *t)
     const uint32_t n_hosts = fab->meta->n_hosts;
 
     *t = (struct fab_traffic){0};
-    const int rc = fab_net_open(fab, &t->net);
+    const int rc = fab_net_open(fab, true, &t->net) ?: fab_net_open(fab, false, &t->even);
     if (rc != PMIXFAB_OK)
-        return rc;
+        goto cleanup;
     FAB_SCRATCH(&t->scratch, &t->links, t->net.n_arcs);
     FAB_SCRATCH(&t->scratch, &t->out, n_hosts);
     FAB_SCRATCH(&t->scratch, &t->in, n_hosts);
-    FAB_SCRATCH(&t->scratch, &t->base_links, t->net.n_arcs);
+    FAB_SCRATCH(&t->scratch, &t->base_links, t->even.n_arcs);
     FAB_SCRATCH(&t->scratch, &t->base_out, n_hosts);
     FAB_SCRATCH(&t->scratch, &t->base_in, n_hosts);
+    FAB_SCRATCH(&t->scratch, &t->even_of, t->net.n_arcs);
     FAB_SCRATCH(&t->scratch, &t->outside, n_hosts);
     FAB_SCRATCH(&t->scratch, &t->by_spot, n_hosts);
     FAB_SCRATCH(&t->scratch, &t->spot_start, t->net.n_spots + (size_t)2);
     FAB_SCRATCH(&t->scratch, &t->used, t->net.n_spots);
     FAB_SCRATCH(&t->scratch, &t->leaves, fab->meta->n_devices);
     FAB_SCRATCH(&t->scratch, &t->in_job, n_hosts);
+    for (uint32_t a = 0; a < t->net.n_arcs && !t->scratch.failed; a++) {
+        const struct fab_arc *arc = &t->net.arcs[a];
+        t->even_of[a] = fab_net_arc(&t->even, t->even.cell[arc->from], t->even.cell[arc->to], arc->mbps);
+    }
     if (!t->scratch.failed)
         return PMIXFAB_OK;
+cleanup:
     fab_traffic_close(t);
-    return PMIXFAB_ERR_NOMEM;
+    return rc != PMIXFAB_OK ? rc : PMIXFAB_ERR_NOMEM;
 }
 
 void fab_traffic_close(struct fab_traffic *t)
 {
     fab_scratch_free(&t->scratch);
     fab_net_close(&t->net);
+    fab_net_close(&t->even);
 }
 
 static bool traffic_known(const struct pmixfab_job *job, bool first)

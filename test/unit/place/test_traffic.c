@@ -103,7 +103,27 @@ static uint32_t plain_devices(const struct plain *p, uint32_t host, uint32_t *sw
     return n;
 }
 
-static void plain_message(struct plain *p, uint32_t g, uint32_t h, double bytes)
+/* Follow the route of a destination: at each switch the ways in turn, in the order of the cables. */
+static void plain_walk(struct plain *p, uint32_t from, uint32_t host, double bytes)
+{
+    uint32_t ways[256], n;
+    while (p->hops[from] > 0) {
+        n = 0;
+        for (uint32_t l = 0; l < 2 * p->plane.n_links; l++)
+            if (plain_between_switches(p, l / 2)) {
+                const struct pmixfab_link *link = &p->links[l / 2];
+                const uint32_t a = l % 2 ? link->b.index : link->a.index,
+                               b = l % 2 ? link->a.index : link->b.index;
+                if (a == from && p->hops[b] + 1 == p->hops[a])
+                    ways[n++] = l;
+            }
+        const uint32_t l = ways[host % n];
+        p->loads[l / 2][l % 2] += bytes;
+        from = l % 2 ? p->links[l / 2].a.index : p->links[l / 2].b.index;
+    }
+}
+
+static void plain_message(struct plain *p, uint32_t g, uint32_t h, double bytes, bool even)
 {
     uint32_t from[16], to[16];
     uint64_t mbps;
@@ -119,8 +139,10 @@ static void plain_message(struct plain *p, uint32_t g, uint32_t h, double bytes)
         }
         for (uint32_t j = 0; j < n_to; j++) {
             plain_route(p, to[j]);
-            if (p->hops[from[i]] == least)
+            if (p->hops[from[i]] == least && even)
                 plain_follow(p, from[i], bytes / n_from / equal / plain_count(p, from[i]));
+            else if (p->hops[from[i]] == least)
+                plain_walk(p, from[i], h, bytes / n_from / equal);
         }
     }
 }
@@ -164,12 +186,13 @@ static uint32_t plain_rounds(uint32_t pattern, uint32_t n)
     return n == 1 ? 0 : pattern == PMIXFAB_DOUBLING ? (uint32_t)ceil(log2(n)) : 1;
 }
 
-static void plain_round(struct plain *p, const struct pmixfab_job *job, uint32_t round, double bytes)
+static void plain_round(struct plain *p, const struct pmixfab_job *job, uint32_t round, double bytes,
+                        bool even)
 {
     for (uint32_t r = 0; r < job->n; r++)
         for (uint32_t q = 0; q < job->n; q++)
             if (plain_sends(job->pattern, round, (uint32_t)job->n, r, q))
-                plain_message(p, job->hosts[r], job->hosts[q], bytes);
+                plain_message(p, job->hosts[r], job->hosts[q], bytes, even);
 }
 
 static double plain_larger(double a, double b)
@@ -214,7 +237,7 @@ static void check_traffic(const char *text, const struct pmixfab *fab, const str
     assert_int_equal(pmixfab_traffic(fab, jobs, n, PMIXFAB_ALONE, &traffic), 0);
     for (uint32_t round = 0; round < plain_rounds(jobs[0].pattern, (uint32_t)jobs[0].n); round++) {
         plain_open(own, fab);
-        plain_round(own, &jobs[0], round, (double)jobs[0].bytes);
+        plain_round(own, &jobs[0], round, (double)jobs[0].bytes, false);
         const double took = plain_seconds(own, others, &round_links);
         seconds += took;
         n_links = took > slowest * (1 + 1e-9) ? round_links : n_links;
@@ -260,7 +283,7 @@ TEST(times_are_those_of_all_routes)
             check_traffic(traffic_fabrics[f], fab, jobs, 1, others);
             const uint32_t rounds = plain_rounds(jobs[1].pattern, (uint32_t)jobs[1].n);
             for (uint32_t round = 0; round < rounds; round++)
-                plain_round(others, &jobs[1], round, (double)jobs[1].bytes / rounds);
+                plain_round(others, &jobs[1], round, (double)jobs[1].bytes / rounds, true);
             check_traffic(traffic_fabrics[f], fab, jobs, 2, others);
         }
     }
