@@ -6,9 +6,13 @@
 
 #include "topo/base/order.h"
 
+/* Up to so many steps, the tables of all switches are computed. */
+#define NET_TABLE_WORK UINT64_C(4000000)
+
 /* One direction of a cable between two switches. */
 struct net_hop {
     uint32_t to, mbps, link;
+    uint8_t port; /* of the switch that it leaves */
     bool b_to_a;
 };
 
@@ -54,6 +58,12 @@ static bool net_is_hop(const struct pmixfab *fab, const struct snap_link *link)
            !fab->switches[link->b & ~SNAP_END_KIND].missing;
 }
 
+static int net_port_cmp(const void *a, const void *b)
+{
+    return FAB_ORDER(((const struct net_hop *)a)->port, ((const struct net_hop *)b)->port);
+}
+
+/* List the hops of each switch by their ports. */
 static void net_hops(struct net_maker *m)
 {
     const struct pmixfab *fab = m->fab;
@@ -69,13 +79,15 @@ static void net_hops(struct net_maker *m)
                 m->start[a]++;
                 m->start[b]++;
             } else {
-                m->hops[--m->start[a]] = (struct net_hop){b, mbps, l, false};
-                m->hops[--m->start[b]] = (struct net_hop){a, mbps, l, true};
+                m->hops[--m->start[a]] = (struct net_hop){b, mbps, l, link->a_port, false};
+                m->hops[--m->start[b]] = (struct net_hop){a, mbps, l, link->b_port, true};
             }
         }
         for (uint32_t s = 0; s < fab->meta->n_switches && round == 0; s++)
             m->start[s + 1] += m->start[s];
     }
+    for (uint32_t s = 0; s < fab->meta->n_switches; s++)
+        qsort(m->hops + m->start[s], m->start[s + 1] - m->start[s], sizeof(*m->hops), net_port_cmp);
 }
 
 static int net_mark_cmp(const void *a, const void *b)
@@ -253,55 +265,6 @@ static void net_spots(struct net_maker *m)
     }
 }
 
-int fab_net_open(const struct pmixfab *fab, bool single, struct fab_net *net)
-{
-    const struct snap_meta *meta = fab->meta;
-    struct net_maker m = {.fab = fab, .net = net};
-    int rc = PMIXFAB_ERR_NOMEM;
-
-    *net = (struct fab_net){.fab = fab, .single = single};
-    FAB_SCRATCH(&m.scratch, &m.start, meta->n_switches + (size_t)1);
-    FAB_SCRATCH(&m.scratch, &m.hops, 2 * (size_t)meta->n_links);
-    FAB_SCRATCH(&m.scratch, &m.mark, meta->n_switches);
-    FAB_SCRATCH(&m.scratch, &m.next, meta->n_switches);
-    FAB_SCRATCH(&m.scratch, &m.sorted, meta->n_switches);
-    FAB_SCRATCH(&m.scratch, &m.of_first, meta->n_switches);
-    FAB_SCRATCH(&m.scratch, &m.other, meta->n_hosts);
-    FAB_SCRATCH(&net->scratch, &net->spot_of, meta->n_hosts);
-    FAB_SCRATCH(&net->scratch, &net->spots, meta->n_hosts);
-    FAB_SCRATCH(&net->scratch, &net->at, meta->n_devices);
-    FAB_SCRATCH(&net->scratch, &net->is_up, meta->n_hosts);
-    if (m.scratch.failed || net->scratch.failed)
-        goto cleanup;
-    net_hops(&m);
-    rc = net_cells(&m);
-    if (rc != PMIXFAB_OK)
-        goto cleanup;
-    net_spots(&m);
-    FAB_SCRATCH(&net->walk, &net->dist, net->n);
-    FAB_SCRATCH(&net->walk, &net->queue, net->n);
-    FAB_SCRATCH(&net->walk, &net->paths, net->n);
-    FAB_SCRATCH(&net->walk, &net->flow, net->n);
-    FAB_SCRATCH(&net->walk, &net->away, single ? net->n : 0);
-    if (net->walk.failed)
-        rc = PMIXFAB_ERR_NOMEM;
-    else
-        memset(net->dist, 0xff, net->n * sizeof(*net->dist));
-cleanup:
-    fab_scratch_free(&m.scratch);
-    if (rc != PMIXFAB_OK)
-        fab_net_close(net);
-    return rc;
-}
-
-void fab_net_close(struct fab_net *net)
-{
-    for (uint32_t c = 0; net->single && net->away != NULL && c < net->n; c++)
-        free(net->away[c]);
-    fab_scratch_free(&net->scratch);
-    fab_scratch_free(&net->walk);
-}
-
 /* ---- paths ----------------------------------------------------------------------------------------------
  */
 
@@ -389,23 +352,33 @@ static const uint16_t *net_away(struct fab_net *net, uint32_t cell)
     return away;
 }
 
-/* Follow the route from one cell to a host's device at another one. */
-static void net_follow(struct fab_net *net, uint32_t cell, const uint16_t *away, uint32_t host, double bytes,
-                       double *loads)
+/* Return the number of the way to a host at this cell among the shortest ways, of which there are so many. */
+static uint32_t net_turn(const struct fab_net *net, uint32_t cell, uint32_t row, uint32_t host, uint32_t ways)
 {
+    return net->table != NULL ? net->table[(size_t)row * net->n + cell] : host % ways;
+}
+
+/* Follow the route from one cell to device i of a host. */
+static void net_follow(struct fab_net *net, uint32_t cell, uint32_t host, uint32_t i, double bytes,
+                       fab_net_fn *visit, void *cbdata)
+{
+    const uint16_t *away = net->away[net->at[net->spots[net->spot_of[host]].first_at + i]];
+
     while (away[cell] > 0) {
         uint32_t ways = 0, a = net->first[cell];
-        for (uint32_t i = a; i < net->first[cell + 1]; i++)
-            ways += away[net->arcs[i].to] < away[cell];
-        for (uint32_t skip = host % ways; away[net->arcs[a].to] >= away[cell] || skip-- > 0;)
+        for (uint32_t k = a; k < net->first[cell + 1]; k++)
+            ways += away[net->arcs[k].to] < away[cell];
+        for (uint32_t skip = net_turn(net, cell, net->row_of[host] + i, host, ways);
+             away[net->arcs[a].to] >= away[cell] || skip-- > 0;)
             a++;
-        loads[a] += bytes;
+        visit(cbdata, a, bytes);
         net->work += net->first[cell + 1] - net->first[cell];
         cell = net->arcs[a].to;
     }
 }
 
-bool fab_net_route(struct fab_net *net, uint32_t from, uint32_t host, double bytes, double *loads)
+bool fab_net_route(struct fab_net *net, uint32_t from, uint32_t host, double bytes, fab_net_fn *visit,
+                   void *cbdata)
 {
     const struct fab_spot *to = &net->spots[net->spot_of[host]];
     const uint32_t *at = net->at + to->first_at;
@@ -419,6 +392,109 @@ bool fab_net_route(struct fab_net *net, uint32_t from, uint32_t host, double byt
     }
     for (uint32_t i = 0; i < to->n_at && least != UINT16_MAX; i++)
         if (at[i] != FAB_NONE && net->away[at[i]] != NULL && net->away[at[i]][from] == least)
-            net_follow(net, from, net->away[at[i]], host, bytes / equal, loads);
+            net_follow(net, from, host, i, bytes / equal, visit, cbdata);
     return least != UINT16_MAX;
+}
+
+/* Give one device its way at each cell: of the shortest ways the one that fewest devices have, then the
+ * first. */
+static void net_row(struct fab_net *net, const uint16_t *away, uint8_t *row, uint32_t *used)
+{
+    for (uint32_t c = 0; c < net->n; c++) {
+        uint32_t best = FAB_NONE, ways = 0;
+        for (uint32_t a = net->first[c]; a < net->first[c + 1] && away[c] > 0 && away[c] != UINT16_MAX; a++)
+            if (away[net->arcs[a].to] < away[c]) {
+                if (best == FAB_NONE || used[a] < used[best]) {
+                    best = a;
+                    row[c] = (uint8_t)ways;
+                }
+                ways++;
+            }
+        if (best != FAB_NONE)
+            used[best]++;
+    }
+}
+
+/* Write the table of all devices, in the order of hosts, if the plane is small. */
+static int net_table(struct fab_net *net)
+{
+    const uint32_t n_hosts = net->fab->meta->n_hosts;
+    uint32_t rows = 0, *used;
+
+    for (uint32_t h = 0; h < n_hosts; h++) {
+        net->row_of[h] = rows;
+        rows += net->spots[net->spot_of[h]].n_at;
+    }
+    if ((uint64_t)rows * net->n_arcs > NET_TABLE_WORK)
+        return PMIXFAB_OK;
+    used = calloc(net->n_arcs + (size_t)1, sizeof(*used));
+    net->table = calloc((size_t)rows * net->n + 1, 1);
+    for (uint32_t h = 0; h < n_hosts && used != NULL && net->table != NULL; h++) {
+        const struct fab_spot *spot = &net->spots[net->spot_of[h]];
+        for (uint32_t i = 0; i < spot->n_at; i++) {
+            const uint32_t cell = net->at[spot->first_at + i];
+            const uint16_t *away = cell == FAB_NONE ? NULL : net_away(net, cell);
+            if (away != NULL)
+                net_row(net, away, net->table + (size_t)(net->row_of[h] + i) * net->n, used);
+        }
+    }
+    const bool made = used != NULL && net->table != NULL && !net->failed;
+    free(used);
+    return made ? PMIXFAB_OK : PMIXFAB_ERR_NOMEM;
+}
+
+/* ---- open and close -------------------------------------------------------------------------------------
+ */
+
+int fab_net_open(const struct pmixfab *fab, bool single, struct fab_net *net)
+{
+    const struct snap_meta *meta = fab->meta;
+    struct net_maker m = {.fab = fab, .net = net};
+    int rc = PMIXFAB_ERR_NOMEM;
+
+    *net = (struct fab_net){.fab = fab, .single = single};
+    FAB_SCRATCH(&m.scratch, &m.start, meta->n_switches + (size_t)1);
+    FAB_SCRATCH(&m.scratch, &m.hops, 2 * (size_t)meta->n_links);
+    FAB_SCRATCH(&m.scratch, &m.mark, meta->n_switches);
+    FAB_SCRATCH(&m.scratch, &m.next, meta->n_switches);
+    FAB_SCRATCH(&m.scratch, &m.sorted, meta->n_switches);
+    FAB_SCRATCH(&m.scratch, &m.of_first, meta->n_switches);
+    FAB_SCRATCH(&m.scratch, &m.other, meta->n_hosts);
+    FAB_SCRATCH(&net->scratch, &net->spot_of, meta->n_hosts);
+    FAB_SCRATCH(&net->scratch, &net->spots, meta->n_hosts);
+    FAB_SCRATCH(&net->scratch, &net->at, meta->n_devices);
+    FAB_SCRATCH(&net->scratch, &net->is_up, meta->n_hosts);
+    FAB_SCRATCH(&net->scratch, &net->row_of, meta->n_hosts);
+    if (m.scratch.failed || net->scratch.failed)
+        goto cleanup;
+    net_hops(&m);
+    rc = net_cells(&m);
+    if (rc != PMIXFAB_OK)
+        goto cleanup;
+    net_spots(&m);
+    FAB_SCRATCH(&net->walk, &net->dist, net->n);
+    FAB_SCRATCH(&net->walk, &net->queue, net->n);
+    FAB_SCRATCH(&net->walk, &net->paths, net->n);
+    FAB_SCRATCH(&net->walk, &net->flow, net->n);
+    FAB_SCRATCH(&net->walk, &net->away, single ? net->n : 0);
+    if (net->walk.failed)
+        rc = PMIXFAB_ERR_NOMEM;
+    else {
+        memset(net->dist, 0xff, net->n * sizeof(*net->dist));
+        rc = single ? net_table(net) : PMIXFAB_OK;
+    }
+cleanup:
+    fab_scratch_free(&m.scratch);
+    if (rc != PMIXFAB_OK)
+        fab_net_close(net);
+    return rc;
+}
+
+void fab_net_close(struct fab_net *net)
+{
+    for (uint32_t c = 0; net->single && net->away != NULL && c < net->n; c++)
+        free(net->away[c]);
+    free(net->table);
+    fab_scratch_free(&net->scratch);
+    fab_scratch_free(&net->walk);
 }

@@ -8,8 +8,8 @@
 #include "topo/base/order.h"
 
 /* Steps of some nanoseconds each, as fab_traffic counts them; the first part is for the even choices. */
-#define FOR_EVEN_WORK     UINT64_C(6000000)
-#define FOR_EXCHANGE_WORK UINT64_C(6000000)
+#define FOR_EVEN_WORK     UINT64_C(4000000)
+#define FOR_EXCHANGE_WORK UINT64_C(4000000)
 #define FOR_FEW           4096.0 /* so few choices are all assessed */
 #define FOR_EQUAL         1e-9   /* times that differ by less than this part are equal */
 

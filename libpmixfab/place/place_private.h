@@ -158,7 +158,9 @@ void fab_choice_exact(struct fab_choice *p, uint64_t budget);
  * The switches of a plane as cells, in one of two ways.
  *
  * Single: each switch is a cell, and each direction of a cable an arc. A message follows one route by its
- * destination, as in InfiniBand. At each switch, the hosts use the shortest ways in turn, by their numbers.
+ * destination. At each switch each device, in the order of hosts, gets the shortest way that fewest devices
+ * have so far, then that of the lowest port, as OpenSM's minhop does. In large planes, the device of host h
+ * gets way h mod n of the n shortest ways, which is the same in a regular tree.
  *
  * Otherwise messages are spread evenly over all shortest paths. A leaf is a cell of its own. Other switches
  * share a cell if each of them has equally many cables of each rate to each cell: in a fat tree, the spines
@@ -199,6 +201,9 @@ struct fab_net {
     uint32_t *dist, *queue, n_queue;
     double *paths, *flow; /* per cell, of each of its switches: number of paths; bytes that arrive */
     uint16_t **away;      /* single: per cell NULL, or the number of links from each cell to it */
+    /* single: per device and cell the number of its way among the shortest ones, or NULL */
+    uint8_t *table;
+    uint32_t *row_of; /* per host: its first device in the table */
 };
 
 int fab_net_open(const struct pmixfab *fab, bool single, struct fab_net *net);
@@ -217,10 +222,12 @@ bool fab_net_send(struct fab_net *net, const struct fab_spot *to, double bytes);
 void fab_net_carry(struct fab_net *net, double *loads);
 
 /*
- * Single: add the bytes from a leaf to the nearest devices of a host, evenly, to the loads of the arcs of the
- * route. Return false if no path leads there.
+ * Single: visit the arcs of the route from a leaf to the nearest devices of a host, with its even part of the
+ * bytes. Return false if no path leads there.
  */
-bool fab_net_route(struct fab_net *net, uint32_t from, uint32_t host, double bytes, double *loads);
+typedef void fab_net_fn(void *cbdata, uint32_t arc, double bytes);
+bool fab_net_route(struct fab_net *net, uint32_t from, uint32_t host, double bytes, fab_net_fn *visit,
+                   void *cbdata);
 
 /*
  * ---- the time of a pattern ----------------------------------------------------------------------------
@@ -232,6 +239,7 @@ struct fab_traffic {
     struct fab_scratch scratch;
     double *links, *out, *in;                /* of one round of the job: per arc of net, per host */
     double *base_links, *base_out, *base_in; /* of the other jobs: per arc of even, per host */
+    double *ready;                           /* per rank: seconds, after the rounds so far */
     uint32_t *even_of;                       /* per arc of net: the arc of even */
     uint32_t *outside, *by_spot, *spot_start, *used, *leaves, n_used;
     uint8_t *in_job; /* per host */

@@ -103,6 +103,11 @@ static uint32_t traffic_in_spot(const struct fab_traffic *t, uint32_t spot)
     return t->spot_start[spot + 1] - t->spot_start[spot];
 }
 
+static void traffic_load(void *links, uint32_t arc, double bytes)
+{
+    ((double *)links)[arc] += bytes;
+}
+
 /* Send the messages of all ranks of a spot from one of its devices. Return false if a path is missing. */
 static bool traffic_all_from(const struct fab_traffic *t, const struct pmixfab_job *job, uint32_t spot,
                              uint32_t cell, double bytes, const struct traffic_loads *loads)
@@ -117,7 +122,8 @@ static bool traffic_all_from(const struct fab_traffic *t, const struct pmixfab_j
         if (!loads->net->single)
             reached &= fab_net_send(loads->net, &loads->net->spots[to], bytes * traffic_in_spot(t, to));
         for (uint32_t r = t->spot_start[to]; r < t->spot_start[to + 1] && loads->net->single; r++)
-            reached &= fab_net_route(loads->net, cell, job->hosts[t->by_spot[r]], bytes, loads->links);
+            reached &=
+                fab_net_route(loads->net, cell, job->hosts[t->by_spot[r]], bytes, traffic_load, loads->links);
     }
     return reached;
 }
@@ -135,7 +141,7 @@ static bool traffic_some_from(const struct fab_traffic *t, const struct pmixfab_
         for (uint32_t p = 0; p < n; p++) {
             const uint32_t host = job->hosts[peers[p]], to = net->spot_of[host];
             if (to != spot)
-                reached &= net->single ? fab_net_route(net, cell, host, bytes, loads->links)
+                reached &= net->single ? fab_net_route(net, cell, host, bytes, traffic_load, loads->links)
                                        : fab_net_send(net, &net->spots[to], bytes);
         }
     }
@@ -220,6 +226,19 @@ static double traffic_seconds(double bytes, uint32_t mbps)
     return bytes * 8 / (1e6 * mbps);
 }
 
+static double traffic_on_link(const struct fab_traffic *t, uint32_t arc)
+{
+    return traffic_seconds(t->links[arc] + t->base_links[t->even_of[arc]], t->net.arcs[arc].mbps);
+}
+
+static double traffic_on_port(const struct fab_traffic *t, uint32_t host, bool alone)
+{
+    const struct fab_spot *spot = &t->net.spots[t->net.spot_of[host]];
+    const double out = t->out[host] > 0 && !alone ? t->out[host] + t->base_out[host] : t->out[host],
+                 in = t->in[host] > 0 && !alone ? t->in[host] + t->base_in[host] : t->in[host];
+    return traffic_seconds(traffic_larger(out, in) / spot->n_at, spot->mbps);
+}
+
 /* Find the most loaded links of a round, and its time. *least: the time without other loads and links. */
 static double traffic_time(const struct fab_traffic *t, const struct pmixfab_job *job, double *least,
                            struct pmixfab_traffic *out)
@@ -229,22 +248,15 @@ static double traffic_time(const struct fab_traffic *t, const struct pmixfab_job
 
     *least = 0;
     for (size_t r = 0; r < job->n; r++) {
-        const uint32_t h = job->hosts[r];
-        const struct fab_spot *spot = &net->spots[net->spot_of[h]];
-        const double own = traffic_larger(t->out[h], t->in[h]) / spot->n_at;
-        const double all = traffic_larger(t->out[h] > 0 ? t->out[h] + t->base_out[h] : 0,
-                                          t->in[h] > 0 ? t->in[h] + t->base_in[h] : 0) /
-                           spot->n_at;
-        *least = traffic_larger(*least, traffic_seconds(own, spot->mbps));
-        ports = traffic_larger(ports, traffic_seconds(all, spot->mbps));
+        *least = traffic_larger(*least, traffic_on_port(t, job->hosts[r], true));
+        ports = traffic_larger(ports, traffic_on_port(t, job->hosts[r], false));
     }
     seconds = ports;
     out->link = UINT32_MAX;
     out->n_links = out->b_to_a = 0;
     for (uint32_t a = 0; a < net->n_arcs; a++) {
         const struct fab_arc *arc = &net->arcs[a];
-        const double took =
-            t->links[a] > 0 ? traffic_seconds(t->links[a] + t->base_links[t->even_of[a]], arc->mbps) : 0;
+        const double took = t->links[a] > 0 ? traffic_on_link(t, a) : 0;
         if (took <= ports * (1 + TRAFFIC_EQUAL) || took < seconds * (1 - TRAFFIC_EQUAL))
             continue;
         if (took > seconds * (1 + TRAFFIC_EQUAL))
@@ -257,6 +269,52 @@ static double traffic_time(const struct fab_traffic *t, const struct pmixfab_job
         seconds = traffic_larger(seconds, took);
     }
     return seconds;
+}
+
+/* The slowest link of a route, in progress. */
+struct traffic_slowest {
+    const struct fab_traffic *t;
+    double seconds;
+};
+
+static void traffic_slow(void *cbdata, uint32_t arc, double bytes)
+{
+    struct traffic_slowest *slowest = cbdata;
+    (void)bytes;
+    slowest->seconds = traffic_larger(slowest->seconds, traffic_on_link(slowest->t, arc));
+}
+
+/* Return the time of a message in this round. */
+static double traffic_message(struct fab_traffic *t, uint32_t from, uint32_t to)
+{
+    const struct fab_spot *spot = &t->net.spots[t->net.spot_of[from]];
+    struct traffic_slowest slowest = {
+        t, traffic_larger(traffic_on_port(t, from, false), traffic_on_port(t, to, false))};
+
+    for (uint32_t a = 0; a < spot->n_at && t->net.spot_of[from] != t->net.spot_of[to]; a++)
+        fab_net_route(&t->net, t->net.at[spot->first_at + a], to, 0, traffic_slow, &slowest);
+    return slowest.seconds;
+}
+
+/*
+ * Let each pair of ranks exchange their messages of this round, once both have ended the rounds before.
+ * Return the end of the last rank.
+ */
+static double traffic_advance(struct fab_traffic *t, const struct pmixfab_job *job,
+                              const struct traffic_round *round)
+{
+    uint32_t peers[TRAFFIC_PEERS];
+    double end = 0;
+
+    for (uint32_t r = 0; r < round->n; r++) {
+        if (traffic_peers(round, r, peers) > 0 && peers[0] > r) {
+            const uint32_t q = peers[0], g = job->hosts[r], h = job->hosts[q];
+            t->ready[r] = t->ready[q] = traffic_larger(t->ready[r], t->ready[q]) +
+                                        traffic_larger(traffic_message(t, g, h), traffic_message(t, h, g));
+        }
+        end = traffic_larger(end, t->ready[r]);
+    }
+    return end;
 }
 
 static void traffic_clear(const struct fab_traffic *t, const struct traffic_loads *loads)
@@ -358,6 +416,7 @@ static int traffic_assess(struct fab_traffic *t, const struct pmixfab_job *jobs,
     double slowest = -1;
 
     traffic_clear(t, &base);
+    memset(t->ready, 0, jobs[0].n * sizeof(*t->ready));
     for (size_t j = 1; j < n; j++)
         if (!traffic_add_base(t, &jobs[j], traffic_bytes(&jobs[j])))
             return PMIXFAB_ERR_NOTFOUND;
@@ -373,7 +432,7 @@ static int traffic_assess(struct fab_traffic *t, const struct pmixfab_job *jobs,
         if (!traffic_add(t, &jobs[0], &round, traffic_bytes(&jobs[0]), &own))
             return t->net.failed ? PMIXFAB_ERR_NOMEM : PMIXFAB_ERR_NOTFOUND;
         const double seconds = traffic_time(t, &jobs[0], &least, &made);
-        out->seconds += seconds;
+        out->seconds = rounds > 1 ? traffic_advance(t, &jobs[0], &round) : seconds;
         out->least += least;
         if (seconds > slowest) {
             slowest = seconds;
@@ -419,6 +478,7 @@ int fab_traffic_open(const struct pmixfab *fab, struct fab_traffic *t)
     FAB_SCRATCH(&t->scratch, &t->base_out, n_hosts);
     FAB_SCRATCH(&t->scratch, &t->base_in, n_hosts);
     FAB_SCRATCH(&t->scratch, &t->even_of, t->net.n_arcs);
+    FAB_SCRATCH(&t->scratch, &t->ready, n_hosts);
     FAB_SCRATCH(&t->scratch, &t->outside, n_hosts);
     FAB_SCRATCH(&t->scratch, &t->by_spot, n_hosts);
     FAB_SCRATCH(&t->scratch, &t->spot_start, t->net.n_spots + (size_t)2);

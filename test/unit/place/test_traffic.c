@@ -19,6 +19,7 @@ struct plain {
     struct pmixfab_link links[MOST_LINKS];
     double loads[MOST_LINKS][2], in[1024], out[1024];
     uint32_t hops[1024]; /* to the switch that routes lead to */
+    uint32_t *next;      /* per host, 16 devices of it, switch: the way */
 };
 
 static void plain_open(struct plain *p, const struct pmixfab *fab)
@@ -103,30 +104,80 @@ static uint32_t plain_devices(const struct plain *p, uint32_t host, uint32_t *sw
     return n;
 }
 
-/* Follow the route of a destination: at each switch the ways in turn, in the order of the cables. */
-static void plain_walk(struct plain *p, uint32_t from, uint32_t host, double bytes)
+/* Ways out of a switch by its ports. */
+static uint32_t plain_ways(const struct plain *p, uint32_t from, uint32_t *ways)
 {
-    uint32_t ways[256], n;
-    while (p->hops[from] > 0) {
-        n = 0;
-        for (uint32_t l = 0; l < 2 * p->plane.n_links; l++)
-            if (plain_between_switches(p, l / 2)) {
-                const struct pmixfab_link *link = &p->links[l / 2];
-                const uint32_t a = l % 2 ? link->b.index : link->a.index,
-                               b = l % 2 ? link->a.index : link->b.index;
-                if (a == from && p->hops[b] + 1 == p->hops[a])
-                    ways[n++] = l;
+    uint32_t n = 0, ports[256];
+    for (uint32_t l = 0; l < 2 * p->plane.n_links; l++)
+        if (plain_between_switches(p, l / 2)) {
+            const struct pmixfab_link *link = &p->links[l / 2];
+            const struct pmixfab_end *a = l % 2 ? &link->b : &link->a, *b = l % 2 ? &link->a : &link->b;
+            if (a->index != from || p->hops[b->index] + 1 != p->hops[from])
+                continue;
+            uint32_t at = n++;
+            for (; at > 0 && ports[at - 1] > a->port; at--) {
+                ports[at] = ports[at - 1];
+                ways[at] = ways[at - 1];
             }
-        const uint32_t l = ways[host % n];
-        p->loads[l / 2][l % 2] += bytes;
-        from = l % 2 ? p->links[l / 2].a.index : p->links[l / 2].b.index;
+            ports[at] = a->port;
+            ways[at] = l;
+        }
+    return n;
+}
+
+static uint32_t plain_to(const struct plain *p, uint32_t l)
+{
+    return l % 2 ? p->links[l / 2].a.index : p->links[l / 2].b.index;
+}
+
+/* For each device in turn, the least used way at each switch. */
+static void plain_assign(struct plain *p)
+{
+    OWNED(free) uint32_t *used = must_have(2 * (size_t)p->plane.n_links * sizeof(*used));
+    uint32_t switches[16], ways[256];
+    uint64_t mbps;
+    p->next = must_have((size_t)p->plane.n_hosts * 16 * p->plane.n_switches * sizeof(*p->next));
+    for (uint32_t h = 0; h < p->plane.n_hosts; h++) {
+        const uint32_t n = plain_devices(p, h, switches, &mbps);
+        for (uint32_t d = 0; d < n; d++) {
+            plain_route(p, switches[d]);
+            for (uint32_t s = 0; s < p->plane.n_switches; s++) {
+                const uint32_t n_ways = p->hops[s] == 0 ? 0 : plain_ways(p, s, ways);
+                uint32_t best = 0;
+                for (uint32_t w = 1; w < n_ways; w++)
+                    best = used[ways[w]] < used[ways[best]] ? w : best;
+                if (n_ways > 0) {
+                    used[ways[best]]++;
+                    p->next[((size_t)h * 16 + d) * p->plane.n_switches + s] = ways[best];
+                }
+            }
+        }
     }
 }
 
-static void plain_message(struct plain *p, uint32_t g, uint32_t h, double bytes, bool even)
+/* Follow the route to a device of a host. Returns the slowest of its cables, if so much is on them. */
+static double plain_walk(struct plain *p, uint32_t from, uint32_t host, uint32_t device, double bytes,
+                         const struct plain *others)
+{
+    double slowest = 0;
+    while (p->hops[from] > 0) {
+        const uint32_t l = p->next[((size_t)host * 16 + device) * p->plane.n_switches + from];
+        p->loads[l / 2][l % 2] += bytes;
+        if (others != NULL)
+            slowest = fmax(slowest, (p->loads[l / 2][l % 2] + others->loads[l / 2][l % 2]) * 8e-6 /
+                                        (double)p->links[l / 2].mbps);
+        from = plain_to(p, l);
+    }
+    return slowest;
+}
+
+/* others: only look for the slowest cable that a message uses, which is returned. */
+static double plain_message(struct plain *p, uint32_t g, uint32_t h, double bytes, bool even,
+                            const struct plain *others)
 {
     uint32_t from[16], to[16];
     uint64_t mbps;
+    double slowest = 0;
     const uint32_t n_from = plain_devices(p, g, from, &mbps), n_to = plain_devices(p, h, to, &mbps);
     p->out[g] += bytes;
     p->in[h] += bytes;
@@ -142,9 +193,10 @@ static void plain_message(struct plain *p, uint32_t g, uint32_t h, double bytes,
             if (p->hops[from[i]] == least && even)
                 plain_follow(p, from[i], bytes / n_from / equal / plain_count(p, from[i]));
             else if (p->hops[from[i]] == least)
-                plain_walk(p, from[i], h, bytes / n_from / equal);
+                slowest = fmax(slowest, plain_walk(p, from[i], h, j, bytes / n_from / equal, others));
         }
     }
+    return slowest;
 }
 
 /* The sides of the box that is nearest to a cube, the longest first. */
@@ -192,12 +244,7 @@ static void plain_round(struct plain *p, const struct pmixfab_job *job, uint32_t
     for (uint32_t r = 0; r < job->n; r++)
         for (uint32_t q = 0; q < job->n; q++)
             if (plain_sends(job->pattern, round, (uint32_t)job->n, r, q))
-                plain_message(p, job->hosts[r], job->hosts[q], bytes, even);
-}
-
-static double plain_larger(double a, double b)
-{
-    return a > b ? a : b;
+                plain_message(p, job->hosts[r], job->hosts[q], bytes, even, NULL);
 }
 
 /* Seconds of a round, `own` without what the others do; *n_links: the cables with the highest load. */
@@ -210,9 +257,9 @@ static double plain_seconds(const struct plain *own, const struct plain *others,
         uint64_t mbps;
         const uint32_t n = plain_devices(own, h, switches, &mbps);
         if (own->in[h] > 0)
-            ports = plain_larger(ports, (own->in[h] + others->in[h]) / n * 8e-6 / (double)mbps);
+            ports = fmax(ports, (own->in[h] + others->in[h]) / n * 8e-6 / (double)mbps);
         if (own->out[h] > 0)
-            ports = plain_larger(ports, (own->out[h] + others->out[h]) / n * 8e-6 / (double)mbps);
+            ports = fmax(ports, (own->out[h] + others->out[h]) / n * 8e-6 / (double)mbps);
     }
     seconds = ports;
     for (int count = 0; count < 2; count++)
@@ -220,11 +267,40 @@ static double plain_seconds(const struct plain *own, const struct plain *others,
             const double own_load = own->loads[l / 2][l % 2], load = own_load + others->loads[l / 2][l % 2],
                          took = own_load > 0 ? load * 8e-6 / (double)own->links[l / 2].mbps : 0;
             if (count == 0)
-                seconds = plain_larger(seconds, took);
+                seconds = fmax(seconds, took);
             else
                 *n_links += seconds > ports * (1 + 1e-9) && took > seconds * (1 - 1e-9);
         }
     return seconds;
+}
+
+static double plain_port(const struct plain *own, const struct plain *others, uint32_t h)
+{
+    uint32_t switches[16];
+    uint64_t mbps;
+    const uint32_t n = plain_devices(own, h, switches, &mbps);
+    return fmax(own->in[h] > 0 ? own->in[h] + others->in[h] : 0,
+                own->out[h] > 0 ? own->out[h] + others->out[h] : 0) /
+           n * 8e-6 / (double)mbps;
+}
+
+/* Pairs exchange when both are ready. */
+static double plain_advance(struct plain *own, const struct plain *others, const struct pmixfab_job *job,
+                            uint32_t round, double *ready)
+{
+    double end = 0;
+    for (uint32_t r = 0; r < job->n; r++)
+        for (uint32_t q = r + 1; q < job->n; q++)
+            if (plain_sends(job->pattern, round, (uint32_t)job->n, r, q)) {
+                const uint32_t g = job->hosts[r], h = job->hosts[q];
+                double took = fmax(plain_port(own, others, g), plain_port(own, others, h));
+                took = fmax(took, plain_message(own, g, h, 0, false, others));
+                took = fmax(took, plain_message(own, h, g, 0, false, others));
+                ready[r] = ready[q] = fmax(ready[r], ready[q]) + took;
+            }
+    for (uint32_t r = 0; r < job->n; r++)
+        end = fmax(end, ready[r]);
+    return end;
 }
 
 static void check_traffic(const char *text, const struct pmixfab *fab, const struct pmixfab_job *jobs,
@@ -232,16 +308,18 @@ static void check_traffic(const char *text, const struct pmixfab *fab, const str
 {
     struct pmixfab_traffic traffic;
     OWNED(free) struct plain *own = must_have(sizeof(*own));
-    double seconds = 0, slowest = 0;
+    double seconds = 0, slowest = 0, ready[16] = {0};
     uint32_t n_links = 0, round_links;
     assert_int_equal(pmixfab_traffic(fab, jobs, n, PMIXFAB_ALONE, &traffic), 0);
     for (uint32_t round = 0; round < plain_rounds(jobs[0].pattern, (uint32_t)jobs[0].n); round++) {
         plain_open(own, fab);
+        own->next = others->next;
         plain_round(own, &jobs[0], round, (double)jobs[0].bytes, false);
         const double took = plain_seconds(own, others, &round_links);
-        seconds += took;
+        seconds =
+            jobs[0].pattern == PMIXFAB_DOUBLING ? plain_advance(own, others, &jobs[0], round, ready) : took;
         n_links = took > slowest * (1 + 1e-9) ? round_links : n_links;
-        slowest = plain_larger(slowest, took);
+        slowest = fmax(slowest, took);
     }
     if (fabs(traffic.seconds - seconds) > 1e-9 * seconds || traffic.n_links != n_links ||
         (traffic.link == UINT32_MAX) != (n_links == 0))
@@ -280,6 +358,8 @@ TEST(times_are_those_of_all_routes)
                                                .pattern = every_pattern[(i + 2 * j) % 4]};
             }
             plain_open(others, fab);
+            plain_assign(others);
+            OWNED(free) uint32_t *next = others->next;
             check_traffic(traffic_fabrics[f], fab, jobs, 1, others);
             const uint32_t rounds = plain_rounds(jobs[1].pattern, (uint32_t)jobs[1].n);
             for (uint32_t round = 0; round < rounds; round++)
@@ -339,6 +419,22 @@ TEST(more_leaves_have_more_uplinks)
     assert_float_equal(traffic.share, 1, 1e-12);
     assert_int_equal(traffic.link, UINT32_MAX);
     assert_int_equal(traffic.n_links, 0);
+}
+
+/* 2,400 hosts: no tables, and host h has spine h mod 16. */
+TEST(in_large_planes_hosts_take_turns)
+{
+    uint64_t dice = 1;
+    OWNED(pmixfab_close) struct pmixfab *fab = place_fabric("fattree2:60,16,40", &dice);
+    const uint32_t apart[] = {0, 1, 2, 3, 40, 41, 42, 43}, together[] = {0, 1, 2, 3, 48, 64, 50, 66};
+    struct pmixfab_job job = {.hosts = apart, .n = 8, .pattern = PMIXFAB_ALL_TO_ALL};
+    struct pmixfab_traffic traffic;
+    assert_int_equal(pmixfab_traffic(fab, &job, 1, PMIXFAB_ALONE, &traffic), 0);
+    assert_float_equal(traffic.share, 1, 1e-12);
+    job.hosts = together; /* from four hosts to two on one spine, twice */
+    assert_int_equal(pmixfab_traffic(fab, &job, 1, PMIXFAB_ALONE, &traffic), 0);
+    assert_float_equal(traffic.share, 7.0 / 8, 1e-12);
+    assert_int_equal(traffic.n_links, 4); /* up to two spines, and down */
 }
 
 /* ---- choices ---- */
