@@ -61,11 +61,9 @@ static enum ctl_exit print_values(const struct ctl *ctl, const char *of)
 {
     static const struct {
         const char *of, *words;
-    } fixed[] = {{"--format", "text json csv"},
-                 {"--severity", "error warning notice"},
-                 {"--objective", "sum max switches"},
-                 {"log", "error warning info debug"},
-                 {"export", FAB_EXPORT_FORMATS}};
+    } fixed[] = {{"--format", "text json csv"},       {"--severity", "error warning notice"},
+                 {"--objective", "sum max switches"}, {"--for", "alltoall neighbours allreduce ring any"},
+                 {"log", "error warning info debug"}, {"export", FAB_EXPORT_FORMATS}};
     unsigned kinds = strcmp(of, "--plane") == 0 ? CTL_PLANES
                      : strcmp(of, "--host") == 0 || strcmp(of, "--from") == 0 || strcmp(of, "--exclude") == 0
                          ? CTL_HOSTS
@@ -247,7 +245,7 @@ static const struct option_of all_options[] = {
     {'O', "force", NULL, "replace an existing backup", AT(force)},
     {'E', "free", NULL, "release the endpoints of JOB, which process PID started", AT(free)},
     {'R', "replace", NULL, "mark all changes of this host or switch as planned from now on", AT(replace)},
-    {'t', "for", "TIME", "how long: 90s, 30m, 4h (the default), 2d", 0, set_time},
+    {'t', "for", "TIME", "how long: 90s, 30m, 4h (the default), 2d", AT(purpose)},
     {'c', "cancel", NULL, "withdraw the announcement", AT(cancel)},
     {'v', "severity", "LEVEL", "the least severity to show: error, warning or notice", 0, set_severity},
     {'k', "check", NULL, "print one line for a monitor; exit with 0 (good), 1 (warnings) or 2 (errors)",
@@ -267,12 +265,16 @@ static const struct option_of all_options[] = {
     {'x', "exclude", "HOSTLIST", "choose among all other hosts of the plane", AT(exclude)},
     {'J', "objective", "GOAL", "what to minimize: sum (of costs; the default), max (cost) or switches",
      AT(objective)},
+    {'G', "alone", NULL, "with --for: no other job is on the links (the default)", AT(alone)},
+    {'X', "shared", NULL, "with --for: all other hosts communicate like the job", AT(shared)},
     {'U', "hold", "REASON", "stop all exports of fabricd, and slurm apply, until --release", AT(hold)},
     {'m', "repair", NULL, "bring Slurm back to the file also if somebody changed Slurm", AT(repair)},
     {'q', "quiet", NULL, "print only the list of hosts", AT(quiet)},
     {'z', "values", "OF", "for completion: list the values of an option, or the arguments of a command",
      AT(values)},
 };
+
+#define PLACE_PATTERNS "alltoall, neighbours, allreduce, ring or any"
 
 /* Options with another meaning for one command. */
 static const struct {
@@ -288,6 +290,8 @@ static const struct {
     {"ack", 't', "how long: 12h, 30d (default: until the finding is gone or gets worse)", NULL, NULL},
     {"ack", 'c', "withdraw the acknowledgement", NULL, NULL},
     {"place", 'n', "the number of hosts", "nodes", "NODES"},
+    {"place", 't', "choose hosts on which this is fast: " PLACE_PATTERNS, NULL, "PATTERN"},
+    {"order", 't', "also show how fast this is: " PLACE_PATTERNS, NULL, "PATTERN"},
     {"export", 'L', "end the hold of the exports", NULL, NULL},
     {"slurm", 'o', "first copy FILE to this file, which slurmctld reads", NULL, NULL},
     {"slurm", 'n', "calls of scontrol a second, at most (default: 20)", "rate", "N"},
@@ -348,9 +352,9 @@ static const struct command {
      "Place jobs"},
     {"where", "HOST[:N] [CPUS]...", "the nearest device for each of N ranks on a host, and the reason", "", 1,
      4096, ctl_where, NULL, NULL},
-    {"place", "-n NODES", "choose hosts for a job, and show the costs between them", "nyxJq", 0, 0, ctl_place,
-     NULL, NULL},
-    {"order", "HOSTLIST", "sort hosts so that neighbours in the list are near each other", "q", 1, 1,
+    {"place", "-n NODES", "choose hosts for a job, and show the costs between them", "nyxJtGXq", 0, 0,
+     ctl_place, NULL, NULL},
+    {"order", "HOSTLIST", "sort hosts so that neighbours in the list are near each other", "tGXq", 1, 1,
      ctl_order, NULL, NULL},
     {"matrix", "", "the cost matrix of a plane", "o", 0, 0, ctl_matrix, NULL, NULL},
     {"export", "FORMAT [HOSTLIST]",
@@ -623,6 +627,8 @@ static enum ctl_exit command_run(int argc, char **argv)
     ctl.args = argv + at + optind;
     ctl.n_args = argc - at - optind;
     status = check_usage(&ctl, seen, command);
+    if (status == CTL_DONE && ctl.purpose != NULL && command->run != ctl_place && command->run != ctl_order)
+        status = set_time(&ctl, ctl.purpose);
     ctl_table_layout(&ctl, words_for_none(&ctl, command));
     if (status != CTL_DONE)
         return status;

@@ -130,14 +130,18 @@ def simulated(fabric, folder, hosts):
 
 
 def some_hosts(fabric, n, dice):
-    """Hosts of a random number of leaves, at random or, every second time, in the order that order() gives them."""
+    """Hosts out of a run of consecutive ones or of a random number of leaves, at random or in the order of order()."""
     leaves = sorted(set(fabric.leaf))
     of = {leaf: [host for host, at in enumerate(fabric.leaf) if at == leaf] for leaf in leaves}
     size = max(len(hosts) for hosts in of.values())
-    used = dice.sample(leaves, min(len(leaves), round((n / size) * (size * 1.0) ** dice.random() + 0.5)))
-    free = [host for leaf in used for host in of[leaf]]
-    if len(free) < n:
-        return some_hosts(fabric, n, dice)
+    free = []
+    while len(free) < n:
+        if dice.random() < 0.5:
+            first, length = dice.randrange(len(fabric.leaf)), round(n * 4 ** dice.random())
+            free = range(first, min(first + length, len(fabric.leaf)))
+        else:
+            used = dice.sample(leaves, min(len(leaves), round(n / size * size ** dice.random() + 0.5)))
+            free = [host for leaf in used for host in of[leaf]]
     hosts = dice.sample(free, n)
     return fabric.plane.order(hosts) if dice.random() < 0.5 else hosts
 
