@@ -836,10 +836,11 @@ int pmixfab_traffic_sized(const struct pmixfab *fab, const struct pmixfab_job *j
 /**
  * Compute the expected time of a job's communication pattern, from the bytes on each link and its rate.
  *
- * A message takes a path with the fewest links. It is spread evenly over all of them, which is the expected
- * load of routes by destination. The most loaded link or port of the job gives the time. A host uses its
- * devices evenly. A round of recursive doubling begins when the round before has ended. Latency and the rates
- * inside of hosts do not count.
+ * A message of the job takes a path with the fewest links, by its destination: each switch gives each device,
+ * in the order of hosts, the shortest way that fewest devices have, as OpenSM's minhop does. The bytes of
+ * other jobs are spread evenly over all shortest paths. The most loaded link or port of the job gives the
+ * time. A host uses its devices evenly. In recursive doubling, two ranks begin a round when both have ended
+ * the round before. Latency and the rates inside of hosts do not count.
  *
  * \param fab     the snapshot
  * \param jobs    the job to assess, then other jobs that run at the same time: their bytes add to the loads,

@@ -106,7 +106,7 @@ static void told_traffic(const struct told *told)
             printf(" and %u more like it", traffic->n_links - 1);
         putchar('\n');
     }
-    if (placed->chosen && traffic->share < 1)
+    if (placed->chosen && traffic->share < 1 && placed->n < placed->placement.n_usable)
         printf("hosts with the lowest sum of costs: %.1f %%; others may be faster than these\n",
                100 * placed->share_by_sum);
 }
