@@ -393,7 +393,7 @@ static int place_traffic(struct placed *placed, uint32_t pattern)
 }
 
 /* Choose by the objective, and after that for the pattern. */
-static int place_choose(struct placed *placed, const struct place_question *q,
+static int place_decide(struct placed *placed, const struct place_question *q,
                         enum pmixfab_objective objective, uint32_t pattern)
 {
     int rc = pmixfab_place(q->fab, q->hosts, q->n, placed->n, objective, placed->hosts, &placed->placement);
@@ -431,7 +431,7 @@ static enum ctl_exit place_answer(const struct ctl *ctl, struct place_question *
     placed.hosts = malloc(ctl->limit * sizeof *placed.hosts);
     if (placed.hosts == NULL)
         return ctl_nomem();
-    const int rc = place_choose(&placed, q, (enum pmixfab_objective)objective, pattern);
+    const int rc = place_decide(&placed, q, (enum pmixfab_objective)objective, pattern);
     status = rc == 0 ? placed_show(ctl, &placed) : place_failed(ctl, q, rc, &placed.placement);
     free(placed.hosts);
     return status;

@@ -8,8 +8,8 @@
 #include "topo/base/order.h"
 
 /* Steps of some nanoseconds each, as fab_traffic counts them; the first part is for the even choices. */
-#define FOR_EVEN_WORK     UINT64_C(4000000)
-#define FOR_EXCHANGE_WORK UINT64_C(4000000)
+#define FOR_EVEN_WORK     UINT64_C(3000000)
+#define FOR_EXCHANGE_WORK UINT64_C(3000000)
 #define FOR_FEW           4096.0 /* so few choices are all assessed */
 #define FOR_EQUAL         1e-9   /* times that differ by less than this part are equal */
 
@@ -25,6 +25,7 @@ struct place_for {
     uint32_t *hosts, *best;      /* of the choice in hand, and of the best one */
     uint32_t *counts;            /* per class, of the choice in hand */
     bool *taken;                 /* per host: it is in the best choice */
+    bool *marked;                /* per host: it is already in the choice in hand */
     uint32_t *near;              /* classes, from the nearest to the choice of the lowest sum */
     uint32_t *units, n_units;    /* per class: its unit, numbered in that order */
     uint32_t *stack;             /* all choices: numbers of the candidates in hand */
@@ -111,15 +112,40 @@ static int for_offer_ordered(struct place_for *p, bool *better)
     return rc != PMIXFAB_OK ? rc : for_offer(p, better);
 }
 
-/* Offer the first hosts of each class, as many as counted. */
+/*
+ * Offer as many hosts of each class as counted. Hosts whose numbers differ by a multiple of the uplinks of a
+ * leaf have the same uplink of other leaves, so take each remainder equally often.
+ */
 static int for_offer_counts(struct place_for *p)
 {
-    uint32_t n = 0;
+    const struct fab_net *net = &p->traffic.net;
+    const uint32_t cell = net->at[net->spots[net->spot_of[p->classes.hosts[0]]].first_at];
+    const uint32_t ways = cell == FAB_NONE ? 0 : net->first[cell + 1] - net->first[cell];
+    uint32_t n = 0, taken[UINT8_MAX + 1] = {0};
     bool better;
 
-    for (uint32_t c = 0; c < p->classes.n; c++)
-        for (uint32_t i = 0; i < p->counts[c]; i++)
-            p->hosts[n++] = p->classes.hosts[p->classes.classes[c].first_host + i];
+    for (uint32_t c = 0; c < p->classes.n; c++) {
+        const struct fab_class *class = &p->classes.classes[c];
+        uint32_t *hosts = p->hosts + n;
+        for (uint32_t i = 0; i < p->counts[c]; i++) {
+            uint32_t best = FAB_NONE, least = UINT32_MAX;
+            for (uint32_t k = 0; k < class->n_hosts; k++) {
+                const uint32_t host = p->classes.hosts[class->first_host + k];
+                const uint32_t times = ways > 0 ? taken[host % ways % (UINT8_MAX + 1)] : 0;
+                if (times < least && !p->marked[host]) {
+                    best = host;
+                    least = times;
+                }
+            }
+            hosts[i] = best;
+            p->marked[best] = true;
+            taken[ways > 0 ? best % ways % (UINT8_MAX + 1) : 0]++;
+        }
+        n += p->counts[c];
+        p->traffic.net.work += (uint64_t)p->counts[c] * class->n_hosts;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        p->marked[p->hosts[i]] = false;
     return for_offer_ordered(p, &better);
 }
 
@@ -128,10 +154,15 @@ static int for_offer_nearest(struct place_for *p, const uint32_t *from, size_t n
                              enum pmixfab_objective objective)
 {
     struct pmixfab_placement placement;
+    uint32_t known = 0;
     bool better;
     const int rc = pmixfab_place(p->fab, from, n_from, p->n, objective, p->hosts, &placement);
 
-    return rc != PMIXFAB_OK ? rc : for_offer(p, &better);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    for (uint32_t i = 0; i < p->n; i++)
+        known += p->taken[p->hosts[i]];
+    return known == p->n ? PMIXFAB_OK : for_offer(p, &better);
 }
 
 /* ---- even choices ---------------------------------------------------------------------------------------
@@ -362,6 +393,7 @@ static int for_search(struct place_for *p, const uint32_t *from, size_t n_from)
     FAB_SCRATCH(&p->scratch, &p->best, p->n);
     FAB_SCRATCH(&p->scratch, &p->counts, n);
     FAB_SCRATCH(&p->scratch, &p->taken, n_hosts);
+    FAB_SCRATCH(&p->scratch, &p->marked, n_hosts);
     FAB_SCRATCH(&p->scratch, &p->stack, p->n);
     FAB_SCRATCH(&p->scratch, &p->near, n);
     FAB_SCRATCH(&p->scratch, &p->units, n);
@@ -380,10 +412,14 @@ static int for_search(struct place_for *p, const uint32_t *from, size_t n_from)
     int rc = for_offer_nearest(p, from, n_from, PMIXFAB_PLACE_SUM);
     if (rc == PMIXFAB_OK && !for_done(p))
         rc = for_offer_nearest(p, from, n_from, PMIXFAB_PLACE_SWITCHES);
-    if (rc != PMIXFAB_OK || for_done(p))
+    if (rc != PMIXFAB_OK || for_done(p) || p->made.share == 0)
         return rc;
     if (for_few(p))
         return for_all(p, 0, 0);
+    for_count(p, p->best);
+    rc = for_offer_counts(p);
+    if (rc != PMIXFAB_OK)
+        return rc;
     return for_nearness(p) ?: for_even(p) ?: for_exchanges(p);
 }
 

@@ -198,7 +198,7 @@ static bool traffic_add(struct fab_traffic *t, const struct pmixfab_job *job,
         for (uint32_t a = 0; a < spot->n_at; a++) {
             const uint32_t cell = loads->net->at[spot->first_at + a];
             if (cell == FAB_NONE)
-                return false;
+                continue; /* on a cable to another device: only the ports count */
             if (!loads->net->single)
                 fab_net_from(loads->net, cell);
             reached &= round->pattern == PMIXFAB_ALL_TO_ALL
@@ -292,7 +292,8 @@ static double traffic_message(struct fab_traffic *t, uint32_t from, uint32_t to)
         t, traffic_larger(traffic_on_port(t, from, false), traffic_on_port(t, to, false))};
 
     for (uint32_t a = 0; a < spot->n_at && t->net.spot_of[from] != t->net.spot_of[to]; a++)
-        fab_net_route(&t->net, t->net.at[spot->first_at + a], to, 0, traffic_slow, &slowest);
+        if (t->net.at[spot->first_at + a] != FAB_NONE)
+            fab_net_route(&t->net, t->net.at[spot->first_at + a], to, 0, traffic_slow, &slowest);
     return slowest.seconds;
 }
 
@@ -383,6 +384,22 @@ static int traffic_mark(struct fab_traffic *t, const struct pmixfab_job *jobs, s
     return PMIXFAB_OK;
 }
 
+/* Return whether the hosts of a job that have no switch reach all others of it. */
+static bool traffic_reach(const struct fab_traffic *t, const struct pmixfab_job *job)
+{
+    uint16_t cost;
+
+    for (size_t r = 0; r < job->n; r++) {
+        const uint32_t g = job->hosts[r];
+        if (t->net.at[t->net.spots[t->net.spot_of[g]].first_at] != FAB_NONE)
+            continue;
+        for (size_t q = 0; q < job->n; q++)
+            if (pmixfab_host_cost(t->net.fab, g, job->hosts[q], &cost) != 0 || cost == PMIXFAB_NO_PATH)
+                return false;
+    }
+    return true;
+}
+
 static int traffic_number_cmp(const void *a, const void *b)
 {
     return FAB_ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
@@ -453,6 +470,8 @@ int fab_traffic_assess(struct fab_traffic *t, const struct pmixfab_job *jobs, si
     struct pmixfab_traffic made;
     int rc = traffic_mark(t, jobs, n);
 
+    for (size_t j = 0; j < n && rc == PMIXFAB_OK; j++)
+        rc = traffic_reach(t, &jobs[j]) ? PMIXFAB_OK : PMIXFAB_ERR_NOTFOUND;
     if (rc != PMIXFAB_OK || jobs[0].pattern != PMIXFAB_ANY_PATTERN)
         return rc != PMIXFAB_OK ? rc : traffic_assess(t, jobs, n, sharing, jobs[0].pattern, out);
     for (size_t p = 0; p < sizeof(all) / sizeof(all[0]) && rc == PMIXFAB_OK; p++) {

@@ -528,6 +528,52 @@ TEST(of_more_choices_a_fast_one_is_found)
     }
 }
 
+/* On a plane without cables nobody reaches anybody. */
+TEST(hosts_without_a_path_have_no_time)
+{
+    SCOPED(world) world = {0};
+    uint32_t hosts[] = {0, 2};
+    struct pmixfab_traffic traffic;
+    fab_inventory_init(&world.inv);
+    for (uint64_t i = 1; i <= 3; i++)
+        world_port(&world, world_node(&world, FAB_HCA, i << 8, printed("lone%u", (unsigned)i), "eth0"), 1,
+                   FAB_PORT_ACTIVE);
+    world.inv.n_subnets = 1;
+    world.inv.subnets[0].prefix = FAB_UNATTACHED;
+    assert_int_equal(fab_inventory_finish(&world.inv, NULL), 0);
+    world_compute(&world);
+    OWNED(pmixfab_close) struct pmixfab *fab = layer_open(&world.layers[0]);
+    struct pmixfab_job job = {.hosts = hosts, .n = 2, .pattern = PMIXFAB_RING};
+    assert_int_equal(pmixfab_traffic(fab, &job, 1, PMIXFAB_ALONE, &traffic), PMIXFAB_ERR_NOTFOUND);
+    assert_int_equal(pmixfab_place_for(fab, NULL, 0, 2, PMIXFAB_RING, PMIXFAB_ALONE, hosts, &traffic),
+                     PMIXFAB_ERR_NOTFOUND);
+    job.n = 1;
+    assert_int_equal(pmixfab_traffic(fab, &job, 1, PMIXFAB_SHARED, &traffic), 0);
+}
+
+/* Two hosts on one cable: their ports limit. */
+TEST(a_cable_between_two_hosts)
+{
+    SCOPED(world) world = {0};
+    struct build b;
+    uint32_t hosts[2];
+    struct pmixfab_traffic traffic;
+    build_begin(&b, &world.inv);
+    const uint32_t first = build_hca(&b, build_host(&b), 1, 1, 1),
+                   second = build_hca(&b, build_host(&b), 1, 1, 1);
+    build_cable(&b, first, 1, second, 1, 4, FAB_HDR);
+    assert_int_equal(build_end(&b), 0);
+    world_compute(&world);
+    OWNED(pmixfab_close) struct pmixfab *fab = layer_open(&world.layers[0]);
+    for (unsigned p = 0; p < 4; p++) {
+        assert_int_equal(pmixfab_place_for(fab, NULL, 0, 2, (enum pmixfab_pattern)every_pattern[p],
+                                           PMIXFAB_SHARED, hosts, &traffic),
+                         0);
+        assert_float_equal(traffic.seconds, 8.0 * (1 << 20) / 200e9, 1e-12);
+        assert_int_equal(traffic.n_leaves, 0);
+    }
+}
+
 TEST(bad_questions_are_refused)
 {
     uint64_t dice = 1;
