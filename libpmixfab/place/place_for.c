@@ -8,8 +8,9 @@
 #include "topo/base/order.h"
 
 /* Steps of some nanoseconds each, as fab_traffic counts them; the first part is for the even choices. */
-#define FOR_EVEN_WORK     UINT64_C(3000000)
-#define FOR_EXCHANGE_WORK UINT64_C(3000000)
+#define FOR_EVEN_WORK     UINT64_C(8000000)
+#define FOR_EXCHANGE_WORK UINT64_C(5000000)
+#define FOR_ROUTE_WORK    100u   /* of the route from a leaf to a host, about */
 #define FOR_FEW           4096.0 /* so few choices are all assessed */
 #define FOR_EQUAL         1e-9   /* times that differ by less than this part are equal */
 
@@ -32,8 +33,8 @@ struct place_for {
     uint32_t *turn;              /* per unit: already picked in this turn */
     bool *picked;                /* per class */
     struct pmixfab_traffic made; /* of the best one; the share is 0 before the first */
-    uint64_t cost;
-    bool mixed; /* the candidates have ports of different rates */
+    uint64_t cost, step;         /* of the best one; steps of the last assessment */
+    bool mixed;                  /* the candidates have ports of different rates */
 };
 
 /* ---- choices --------------------------------------------------------------------------------------------
@@ -78,8 +79,10 @@ static bool for_done(const struct place_for *p)
 static int for_offer(struct place_for *p, bool *better)
 {
     struct pmixfab_traffic made;
+    const uint64_t before = p->traffic.net.work;
     const int rc = fab_traffic_assess(&p->traffic, &p->job, 1, p->sharing, &made);
 
+    p->step = p->traffic.net.work - before;
     *better = false;
     if (rc != PMIXFAB_OK)
         return rc == PMIXFAB_ERR_NOTFOUND ? PMIXFAB_OK : rc;
@@ -276,6 +279,10 @@ static int for_even(struct place_for *p)
             const uint32_t k = (p->n + share - 1) / share;
             if (for_done(p) || p->traffic.net.work > end)
                 return PMIXFAB_OK;
+            if (p->traffic.net.work +
+                    (uint64_t)k * ((uint64_t)p->n * FOR_ROUTE_WORK + p->traffic.net.n_arcs) >
+                end)
+                continue;
             if (for_pick(p, units, k, share) < k || !for_fill(p))
                 continue;
             const int rc = for_offer_counts(p);
@@ -317,7 +324,7 @@ static int for_exchange(struct place_for *p, uint32_t host, uint64_t end, bool *
             bool better;
             if (p->taken[other])
                 continue;
-            if (!p->taken[host] || for_done(p) || p->traffic.net.work > end)
+            if (!p->taken[host] || for_done(p) || p->traffic.net.work + p->step > end)
                 return PMIXFAB_OK;
             for (uint32_t j = 0; j < p->n; j++)
                 p->hosts[j] = p->best[j] == host ? other : p->best[j];
@@ -333,7 +340,7 @@ static int for_exchanges(struct place_for *p)
     const uint64_t end = p->traffic.net.work + FOR_EXCHANGE_WORK;
     int rc = PMIXFAB_OK;
 
-    for (bool exchanged = true; exchanged && !for_done(p) && p->traffic.net.work < end;) {
+    for (bool exchanged = true; exchanged && !for_done(p) && p->traffic.net.work + p->step < end;) {
         exchanged = false;
         for (int limit = 1; limit >= 0 && !exchanged; limit--)
             for (uint32_t i = 0; i < p->classes.n_hosts && rc == PMIXFAB_OK; i++)
