@@ -84,7 +84,7 @@ static const struct option_of all_options[] = {
     {'O', "force", NULL, "replace an existing backup", AT(force)},
     {'E', "free", NULL, "release the endpoints of JOB, which process PID started", AT(free)},
     {'R', "replace", NULL, "mark all changes of this host or switch as planned from now on", AT(replace)},
-    {'t', "for", "TIME", "how long: 90s, 30m, 4h (the default), 2d", 0, ctl_set_time},
+    {'t', "for", "TIME", "how long: 90s, 30m, 4h (the default), 2d", AT(purpose)},
     {'c', "cancel", NULL, "withdraw the announcement", AT(cancel)},
     {'v', "severity", "LEVEL", "the least severity to show: error, warning or notice", 0, ctl_set_severity},
     {'k', "check", NULL, "print one line for a monitor; exit with 0 (good), 1 (warnings) or 2 (errors)",
@@ -104,6 +104,8 @@ static const struct option_of all_options[] = {
     {'x', "exclude", "HOSTLIST", "choose among all other hosts of the plane", AT(exclude)},
     {'J', "objective", "GOAL", "what to minimize: sum (of costs; the default), max (cost) or switches",
      AT(objective)},
+    {'G', "alone", NULL, "with --for: no other job is on the links (the default)", AT(alone)},
+    {'X', "shared", NULL, "with --for: all other hosts communicate like the job", AT(shared)},
     {'U', "hold", "REASON", "stop all exports of fabricd, and slurm apply, until --release", AT(hold)},
     {'m', "repair", NULL, "bring Slurm back to the file also if somebody changed Slurm", AT(repair)},
     {'0', "order", NULL, "put the ranks on the hosts in the order of `fabricctl order` (the default)",
@@ -119,6 +121,8 @@ static const struct option_of all_options[] = {
      AT(values)},
 };
 
+#define PLACE_PATTERNS "alltoall, neighbours, allreduce, ring or any"
+
 /* Options with another meaning for one command. */
 static const struct {
     const char *of;
@@ -133,6 +137,8 @@ static const struct {
     {"ack", 't', "how long: 12h, 30d (default: until the finding is gone or gets worse)", NULL, NULL},
     {"ack", 'c', "withdraw the acknowledgement", NULL, NULL},
     {"place", 'n', "the number of hosts", "nodes", "NODES"},
+    {"place", 't', "choose hosts on which this is fast: " PLACE_PATTERNS, NULL, "PATTERN"},
+    {"order", 't', "also show how fast this is: " PLACE_PATTERNS, NULL, "PATTERN"},
     {"export", 'L', "end the hold of the exports", NULL, NULL},
     {"simulate", 'n', "the number of ranks of each job (default: one on each host)", "ranks", "RANKS"},
     {"slurm", 'o', "first copy FILE to this file, which slurmctld reads", NULL, NULL},
@@ -197,9 +203,9 @@ static const struct command {
      "Place jobs"},
     {"where", "HOST[:N] [CPUS]...", "the nearest device for each of N ranks on a host, and the reason", "", 1,
      4096, ctl_where, NULL, NULL},
-    {"place", "-n NODES", "choose hosts for a job, and show the costs between them", "nyxJq", 0, 0, ctl_place,
-     NULL, NULL},
-    {"order", "HOSTLIST", "sort hosts so that neighbours in the list are near each other", "q", 1, 1,
+    {"place", "-n NODES", "choose hosts for a job, and show the costs between them", "nyxJtGXq", 0, 0,
+     ctl_place, NULL, NULL},
+    {"order", "HOSTLIST", "sort hosts so that neighbours in the list are near each other", "tGXq", 1, 1,
      ctl_order, NULL, NULL},
     {"run", "[--] COMMAND...",
      "start an MPI job with near ranks on near hosts: mpirun, mpiexec of Hydra, prun, srun", "0gboq", 1,
@@ -480,6 +486,8 @@ static enum ctl_exit command_run(int argc, char **argv)
     ctl.args = argv + at + optind;
     ctl.n_args = argc - at - optind;
     status = check_usage(&ctl, seen, command);
+    if (status == CTL_DONE && ctl.purpose != NULL && command->run != ctl_place && command->run != ctl_order)
+        status = ctl_set_time(&ctl, ctl.purpose);
     ctl_table_layout(&ctl, words_for_none(&ctl, command));
     if (status != CTL_DONE)
         return status;

@@ -49,13 +49,10 @@ enum ctl_exit ctl_print_values(const struct ctl *ctl, const char *of)
 {
     static const struct {
         const char *of, *words;
-    } fixed[] = {{"--format", "text json csv"},
-                 {"--severity", "error warning notice"},
-                 {"--objective", "sum max switches"},
-                 {"log", "error warning info debug"},
-                 {"--pattern", SIM_PATTERNS},
-                 {"export", FAB_EXPORT_FORMATS},
-                 {"slurm", "diff apply"}};
+    } fixed[] = {{"--format", "text json csv"},       {"--severity", "error warning notice"},
+                 {"--objective", "sum max switches"}, {"--for", "alltoall neighbours allreduce ring any"},
+                 {"log", "error warning info debug"}, {"--pattern", SIM_PATTERNS},
+                 {"export", FAB_EXPORT_FORMATS},      {"slurm", "diff apply"}};
     unsigned kinds = strcmp(of, "--plane") == 0 ? CTL_PLANES
                      : strcmp(of, "--host") == 0 || strcmp(of, "--from") == 0 ||
                              strcmp(of, "--exclude") == 0 || strcmp(of, "--hosts") == 0

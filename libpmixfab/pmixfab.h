@@ -753,7 +753,13 @@ enum pmixfab_pattern {
     PMIXFAB_ALL_TO_ALL = 0, /**< each rank to each other one */
     PMIXFAB_RING = 1,       /**< each rank to the next one, the last to the first */
     PMIXFAB_DOUBLING = 2,   /**< recursive doubling: in round k rank r with rank r xor 2^k, if that exists */
-    PMIXFAB_PATTERNS = 3    /**< array size in struct pmixfab_spread; it never changes */
+    PMIXFAB_PATTERNS = 3,   /**< array size in struct pmixfab_spread; it never changes */
+    /**
+     * The ranks are the points of a box a x b x c, as nearly a cube as their number allows, row by row. Each
+     * rank to its up to six neighbours. Only for pmixfab_traffic() and pmixfab_place_for(), as the next one.
+     */
+    PMIXFAB_NEIGHBOURS = 4,
+    PMIXFAB_ANY_PATTERN = 5 /**< the one of the four that gets the smallest share of its best time */
 };
 
 /** Cost of a job on given hosts. Units are those of leaves, else pods or the groups of a dragonfly. */
@@ -788,6 +794,97 @@ static inline int pmixfab_spread(const struct pmixfab *fab, const uint32_t *host
                                  struct pmixfab_spread *out)
 {
     return pmixfab_spread_sized(fab, hosts, n, out, sizeof(*out));
+}
+
+/** The load on the fabric besides the given jobs. */
+enum pmixfab_sharing {
+    PMIXFAB_ALONE = 0, /**< none */
+    /**
+     * All other hosts of the plane that are up run the same pattern, as one job in the order of their
+     * numbers. Each of them sends as many bytes as a host of the job.
+     */
+    PMIXFAB_SHARED = 1
+};
+
+/** A job that communicates. This struct never grows. */
+struct pmixfab_job {
+    const uint32_t *hosts; /**< numbers of its hosts, in the order of ranks */
+    size_t n;              /**< number of hosts, at least 1 */
+    uint64_t bytes;        /**< size of each message; 0: 1 MiB */
+    uint32_t pattern;      /**< enum pmixfab_pattern */
+    uint32_t reserved;     /**< 0 */
+};
+
+/** Expected time of a communication pattern. */
+struct pmixfab_traffic {
+    double seconds;    /**< time of the pattern, once; 0: there are no messages */
+    double least;      /**< the time if only the ports of the job's hosts limited it */
+    double share;      /**< least / seconds: share (0 to 1) of the best possible rate; 1 without messages */
+    uint32_t pattern;  /**< enum pmixfab_pattern; with #PMIXFAB_ANY_PATTERN the one with this share */
+    uint32_t n_leaves; /**< leaves that the job's hosts are attached to */
+    uint32_t link;     /**< a most loaded cable between switches, see pmixfab_link(). UINT32_MAX: the ports of
+                            hosts limit the time */
+    uint32_t b_to_a;   /**< 1: the load is from end b of this cable to end a; 0: from a to b */
+    uint32_t n_links;  /**< cables with this load; 0: none, as `link` */
+    uint32_t reserved; /**< 0 */
+};
+
+/** As pmixfab_traffic(), for a struct of `size` bytes (see "Structs" in pmixfab.h). */
+int pmixfab_traffic_sized(const struct pmixfab *fab, const struct pmixfab_job *jobs, size_t n,
+                          enum pmixfab_sharing sharing, struct pmixfab_traffic *out, size_t size);
+
+/**
+ * Compute the expected time of a job's communication pattern, from the bytes on each link and its rate.
+ *
+ * A message of the job takes a path with the fewest links, by its destination: each switch gives each device,
+ * in the order of hosts, the shortest way that fewest devices have, as OpenSM's minhop does. The bytes of
+ * other jobs are spread evenly over all shortest paths. The most loaded link or port of the job gives the
+ * time. A host uses its devices evenly. In recursive doubling, two ranks begin a round when both have ended
+ * the round before. Latency and the rates inside of hosts do not count.
+ *
+ * \param fab     the snapshot
+ * \param jobs    the job to assess, then other jobs that run at the same time: their bytes add to the loads,
+ *                and of recursive doubling the mean of all rounds. Each host once in a job. Only the first
+ * job may have #PMIXFAB_ANY_PATTERN \param n       number of jobs, at least 1 \param sharing the load besides
+ * these jobs \param out     is filled eturn 0 or an error code. #PMIXFAB_ERR_INVAL: also if a job lists a
+ * host twice, or has an unknown pattern. #PMIXFAB_ERR_NOTFOUND: two hosts that exchange messages have no
+ * path.
+ */
+static inline int pmixfab_traffic(const struct pmixfab *fab, const struct pmixfab_job *jobs, size_t n,
+                                  enum pmixfab_sharing sharing, struct pmixfab_traffic *out)
+{
+    return pmixfab_traffic_sized(fab, jobs, n, sharing, out, sizeof(*out));
+}
+
+/** As pmixfab_place_for(), for a struct of `size` bytes (see "Structs" in pmixfab.h). */
+int pmixfab_place_for_sized(const struct pmixfab *fab, const uint32_t *from, size_t n_from, uint32_t n,
+                            enum pmixfab_pattern pattern, enum pmixfab_sharing sharing, uint32_t *hosts,
+                            struct pmixfab_traffic *out, size_t size);
+
+/**
+ * Choose n hosts for a job with this communication pattern, in the order of ranks, so that the time of
+ * pmixfab_traffic() is short. Among equally fast choices, the lower sum of costs is better.
+ *
+ * The choice is never slower than that of pmixfab_place() with #PMIXFAB_PLACE_SUM or _SWITCHES. No other
+ * choice is faster if the share is 1 and all candidates have ports of one rate. Otherwise it is the best that
+ * some milliseconds of search find. The same arguments give the same choice.
+ *
+ * \param fab     the snapshot
+ * \param from    the candidates, in any order; NULL: all hosts of the plane
+ * \param n_from  number of candidates
+ * \param n       number of hosts to choose
+ * \param pattern the pattern, with messages of 1 MiB
+ * \param sharing the load besides this job
+ * \param hosts   receives n numbers of hosts
+ * \param out     is filled
+ *
+eturn 0 or an error code, as pmixfab_place()
+ */
+static inline int pmixfab_place_for(const struct pmixfab *fab, const uint32_t *from, size_t n_from,
+                                    uint32_t n, enum pmixfab_pattern pattern, enum pmixfab_sharing sharing,
+                                    uint32_t *hosts, struct pmixfab_traffic *out)
+{
+    return pmixfab_place_for_sized(fab, from, n_from, n, pattern, sharing, hosts, out, sizeof(*out));
 }
 
 /** @} */

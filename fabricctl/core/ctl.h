@@ -77,6 +77,8 @@ struct ctl {
     bool help, version;
     uint32_t limit; /* history --limit, place --nodes; 0: all; slurm --rate; simulate -n */
     const char *from, *exclude, *objective; /* place */
+    const char *purpose;                    /* --for: a time, or a pattern of place and order */
+    bool alone, shared;                     /* place and order --for */
     bool quiet;                             /* place, order, run */
     bool order;                             /* run --order */
     const char *grid, *traffic;             /* run --grid, --matrix */

@@ -13,8 +13,13 @@ struct placed {
     const struct pmixfab *fab;
     uint32_t *hosts;
     uint32_t n;
-    const char *objective; /* NULL: the hosts were given, not chosen */
-    struct pmixfab_placement placement;
+    const char *objective; /* NULL: the hosts were given, or chosen for a pattern */
+    const char *purpose;   /* the pattern as it was given; NULL: none */
+    bool chosen;
+    enum pmixfab_sharing sharing;
+    struct pmixfab_placement placement; /* of the choice for the objective, else for the lowest sum */
+    struct pmixfab_traffic traffic;     /* with a pattern */
+    double share_by_sum;                /* chosen for a pattern: the share of the choice for the lowest sum */
 };
 
 /* An answer in the form that is shown. */
@@ -31,6 +36,16 @@ static const char *const patterns[PMIXFAB_PATTERNS] = {
     [PMIXFAB_RING] = "ring",
     [PMIXFAB_DOUBLING] = "recursive_doubling",
 };
+
+/* Words of --for, and the same in texts. */
+static const struct {
+    const char *word, *text;
+    enum pmixfab_pattern pattern;
+} purposes[] = {{"alltoall", "all to all", PMIXFAB_ALL_TO_ALL},
+                {"neighbours", "neighbours in a box", PMIXFAB_NEIGHBOURS},
+                {"allreduce", "recursive doubling", PMIXFAB_DOUBLING},
+                {"ring", "a ring", PMIXFAB_RING},
+                {"any", NULL, PMIXFAB_ANY_PATTERN}};
 
 static double told_pairs(const struct told *told)
 {
@@ -60,16 +75,54 @@ static void told_shares(const char *past, const double shares[PMIXFAB_PATTERNS])
            100 * shares[PMIXFAB_DOUBLING]);
 }
 
+static const char *told_switch(const struct told *told, const struct pmixfab_end *end)
+{
+    struct pmixfab_switch sw;
+    return pmixfab_switch(told->placed->fab, end->index, &sw) == 0 ? sw.name : "";
+}
+
+/* Describe the expected time of the pattern. */
+static void told_traffic(const struct told *told)
+{
+    const struct placed *placed = told->placed;
+    const struct pmixfab_traffic *traffic = &placed->traffic;
+    const bool by_ports = traffic->link == UINT32_MAX;
+    struct pmixfab_link link;
+    size_t p = 0;
+    while (purposes[p].pattern != (enum pmixfab_pattern)traffic->pattern)
+        p++;
+    printf("%s%s at %.1f %% of the best possible rate, %s", purposes[p].text,
+           strcmp(placed->purpose, "any") == 0 ? ", the slowest pattern," : "", 100 * traffic->share,
+           placed->sharing == PMIXFAB_SHARED ? "with all other hosts busy" : "alone on the links");
+    printf(": %.4g ms for messages of 1 MiB\n", traffic->seconds * 1e3);
+    if (by_ports || pmixfab_link(placed->fab, traffic->link, &link) != 0)
+        puts("the ports of the hosts limit it");
+    else {
+        const struct pmixfab_end *from = traffic->b_to_a != 0 ? &link.b : &link.a,
+                                 *to = traffic->b_to_a != 0 ? &link.a : &link.b;
+        printf("limit: the cable %s[%u] - %s[%u]", told_switch(told, from), from->port, told_switch(told, to),
+               to->port);
+        if (traffic->n_links > 1)
+            printf(" and %u more like it", traffic->n_links - 1);
+        putchar('\n');
+    }
+    if (placed->chosen && traffic->share < 1 && placed->n < placed->placement.n_usable)
+        printf("hosts with the lowest sum of costs: %.1f %%; others may be faster than these\n",
+               100 * placed->share_by_sum);
+}
+
 static void told_text(const struct told *told)
 {
     const struct placed *placed = told->placed;
     const struct pmixfab_spread *spread = &told->spread;
     printf("%s\n%u host%s of plane %s", told->folded, placed->n, placed->n == 1 ? "" : "s", told->plane.name);
-    if (placed->objective != NULL)
+    if (placed->chosen)
         printf(", of %u available", placed->placement.n_usable);
     printf("\ncost %llu, %.1f a pair", (unsigned long long)spread->cost,
            (double)spread->cost / told_pairs(told));
-    if (placed->objective == NULL)
+    if (placed->chosen && placed->objective == NULL)
+        printf("; by sum a choice has %llu", (unsigned long long)placed->placement.value);
+    else if (placed->objective == NULL)
         printf("; %.1f from each to the next", (double)spread->ring_cost / placed->n);
     else if (placed->placement.bound == placed->placement.value)
         printf("; by %s none is better", placed->objective);
@@ -88,6 +141,8 @@ static void told_text(const struct told *told)
                    spread->worst_switches == 1 ? "" : "es");
     }
     putchar('\n');
+    if (placed->purpose != NULL)
+        told_traffic(told);
     told_shares("leaf", spread->past_leaf);
     if (spread->n_units > 0)
         told_shares("unit", spread->past_unit);
@@ -112,28 +167,51 @@ static json_t *told_worst_json(const struct told *told)
                      (int)spread->worst_switches);
 }
 
+static json_t *told_traffic_json(const struct told *told)
+{
+    const struct pmixfab_traffic *traffic = &told->placed->traffic;
+    json_t *limit = json_null();
+    struct pmixfab_link link;
+    size_t p = 0;
+    if (told->placed->purpose == NULL)
+        return NULL;
+    while (purposes[p].pattern != (enum pmixfab_pattern)traffic->pattern)
+        p++;
+    if (traffic->link != UINT32_MAX && pmixfab_link(told->placed->fab, traffic->link, &link) == 0) {
+        const struct pmixfab_end *from = traffic->b_to_a != 0 ? &link.b : &link.a,
+                                 *to = traffic->b_to_a != 0 ? &link.a : &link.b;
+        limit = json_pack("{s:o, s:i, s:o, s:i, s:i}", "from", ctl_json_text(told_switch(told, from)),
+                          "from_port", (int)from->port, "to", ctl_json_text(told_switch(told, to)), "to_port",
+                          (int)to->port, "cables", (int)traffic->n_links);
+    }
+    return json_pack("{s:s, s:s, s:b, s:f, s:f, s:o}", "for", told->placed->purpose, "pattern",
+                     purposes[p].word, "shared", told->placed->sharing == PMIXFAB_SHARED, "share",
+                     traffic->share, "seconds", traffic->seconds, "limit", limit);
+}
+
 static enum ctl_exit told_json(const struct told *told)
 {
     const struct placed *placed = told->placed;
     const struct pmixfab_placement *placement = &placed->placement;
     const struct pmixfab_spread *spread = &told->spread;
-    const bool chosen = placed->objective != NULL, units = spread->n_units > 0;
+    const bool chosen = placed->chosen, valued = placed->objective != NULL, units = spread->n_units > 0;
     json_t *hosts = json_array();
     for (uint32_t i = 0; i < placed->n; i++)
         json_array_append_new(hosts, ctl_json_text(told->names[i]));
     return ctl_json_print(
         stdout,
-        json_pack("{s:o, s:I, s:o, s:o, s:s*, s:o*, s:o*, s:o*, s:o*, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
-                  "plane", ctl_json_text(told->plane.name), "generation", (json_int_t)told->plane.generation,
-                  "hostlist", ctl_json_text(told->folded), "hosts", hosts, "objective", placed->objective,
-                  "value", chosen ? json_integer((json_int_t)placement->value) : NULL, "bound",
-                  chosen ? json_integer((json_int_t)placement->bound) : NULL, "usable",
-                  chosen ? json_integer(placement->n_usable) : NULL, "down",
-                  chosen ? json_integer(placement->n_down) : NULL, "cost", (json_int_t)spread->cost,
-                  "ring_cost", (json_int_t)spread->ring_cost, "switches", (json_int_t)spread->n_switches,
-                  "units", units ? json_integer(spread->n_units) : json_null(), "worst",
-                  told_worst_json(told), "past_leaf", told_shares_json(spread->past_leaf), "past_unit",
-                  units ? told_shares_json(spread->past_unit) : json_null()));
+        json_pack(
+            "{s:o, s:I, s:o, s:o, s:s*, s:o*, s:o*, s:o*, s:o*, s:o*, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
+            "plane", ctl_json_text(told->plane.name), "generation", (json_int_t)told->plane.generation,
+            "hostlist", ctl_json_text(told->folded), "hosts", hosts, "objective", placed->objective, "value",
+            valued ? json_integer((json_int_t)placement->value) : NULL, "bound",
+            valued ? json_integer((json_int_t)placement->bound) : NULL, "traffic", told_traffic_json(told),
+            "usable", chosen ? json_integer(placement->n_usable) : NULL, "down",
+            chosen ? json_integer(placement->n_down) : NULL, "cost", (json_int_t)spread->cost, "ring_cost",
+            (json_int_t)spread->ring_cost, "switches", (json_int_t)spread->n_switches, "units",
+            units ? json_integer(spread->n_units) : json_null(), "worst", told_worst_json(told), "past_leaf",
+            told_shares_json(spread->past_leaf), "past_unit",
+            units ? told_shares_json(spread->past_unit) : json_null()));
 }
 
 static enum ctl_exit told_csv(const struct told *told)
@@ -287,10 +365,52 @@ static enum ctl_exit place_failed(const struct ctl *ctl, const struct place_ques
                      ctl->limit, q->plane.name, placement->n_usable, placement->n_down);
 }
 
+/* Read --for, --alone and --shared. *pattern stays without --for. */
+static enum ctl_exit place_read_purpose(const struct ctl *ctl, struct placed *placed, uint32_t *pattern)
+{
+    size_t p = 0;
+    if (ctl->purpose == NULL)
+        return ctl->alone || ctl->shared ? ctl_usage("no pattern: --alone and --shared: give --for")
+                                         : CTL_DONE;
+    if (ctl->alone && ctl->shared)
+        return ctl_usage("one or the other: --alone and --shared");
+    while (p < CTL_COUNT(purposes) && strcmp(ctl->purpose, purposes[p].word) != 0)
+        p++;
+    if (p == CTL_COUNT(purposes))
+        return ctl_usage("no such pattern: --for %s: there are alltoall, neighbours, allreduce, ring and any",
+                         ctl->purpose);
+    *pattern = purposes[p].pattern;
+    placed->purpose = purposes[p].word;
+    placed->sharing = ctl->shared ? PMIXFAB_SHARED : PMIXFAB_ALONE;
+    return CTL_DONE;
+}
+
+/* Compute the expected time on the hosts. */
+static int place_traffic(struct placed *placed, uint32_t pattern)
+{
+    const struct pmixfab_job job = {.hosts = placed->hosts, .n = placed->n, .pattern = pattern};
+    return pmixfab_traffic(placed->fab, &job, 1, placed->sharing, &placed->traffic);
+}
+
+/* Choose by the objective, and after that for the pattern. */
+static int place_decide(struct placed *placed, const struct place_question *q,
+                        enum pmixfab_objective objective, uint32_t pattern)
+{
+    int rc = pmixfab_place(q->fab, q->hosts, q->n, placed->n, objective, placed->hosts, &placed->placement);
+    if (rc != 0 || placed->purpose == NULL)
+        return rc;
+    placed->objective = NULL;
+    rc = place_traffic(placed, pattern);
+    placed->share_by_sum = placed->traffic.share;
+    return rc != 0 ? rc
+                   : pmixfab_place_for(q->fab, q->hosts, q->n, placed->n, (enum pmixfab_pattern)pattern,
+                                       placed->sharing, placed->hosts, &placed->traffic);
+}
+
 static enum ctl_exit place_answer(const struct ctl *ctl, struct place_question *q)
 {
-    struct placed placed = {.fab = q->fab, .n = ctl->limit};
-    enum ctl_exit status = CTL_DONE;
+    struct placed placed = {.fab = q->fab, .n = ctl->limit, .chosen = true};
+    uint32_t pattern = 0;
     unsigned objective = 0;
     while (ctl->objective != NULL && objective < CTL_COUNT(objectives) &&
            strcmp(ctl->objective, objectives[objective]) != 0)
@@ -298,6 +418,11 @@ static enum ctl_exit place_answer(const struct ctl *ctl, struct place_question *
     if (objective == CTL_COUNT(objectives))
         return ctl_usage("no such objective: --objective %s: there are sum, max and switches",
                          ctl->objective);
+    if (ctl->objective != NULL && ctl->purpose != NULL)
+        return ctl_usage("one or the other: --objective and --for");
+    enum ctl_exit status = place_read_purpose(ctl, &placed, &pattern);
+    if (status != CTL_DONE)
+        return status;
     placed.objective = objectives[objective];
     if (q->n < ctl->limit) /* before the allocation: the number may be a typing error */
         return ctl_error(
@@ -306,8 +431,7 @@ static enum ctl_exit place_answer(const struct ctl *ctl, struct place_question *
     placed.hosts = malloc(ctl->limit * sizeof *placed.hosts);
     if (placed.hosts == NULL)
         return ctl_nomem();
-    const int rc = pmixfab_place(q->fab, q->hosts, q->n, ctl->limit, (enum pmixfab_objective)objective,
-                                 placed.hosts, &placed.placement);
+    const int rc = place_decide(&placed, q, (enum pmixfab_objective)objective, pattern);
     status = rc == 0 ? placed_show(ctl, &placed) : place_failed(ctl, q, rc, &placed.placement);
     free(placed.hosts);
     return status;
@@ -369,12 +493,18 @@ enum ctl_exit ctl_order(const struct ctl *ctl)
                  : ctl_error("no answer: order: the snapshot contradicts itself");
     if (status == CTL_DONE) {
         const char *twice = place_twice(&q);
-        const struct placed placed = {.fab = q.fab, .hosts = q.hosts, .n = q.n};
-        if (twice != NULL)
+        struct placed placed = {.fab = q.fab, .hosts = q.hosts, .n = q.n};
+        uint32_t pattern = 0;
+        status = place_read_purpose(ctl, &placed, &pattern);
+        if (status == CTL_DONE && twice != NULL)
             status = ctl_error("twice in the list: %s: give each host once", twice);
-        else if (pmixfab_order(q.fab, q.hosts, q.n) != 0)
+        else if (status == CTL_DONE && pmixfab_order(q.fab, q.hosts, q.n) != 0)
             status = ctl_nomem();
-        else
+        else if (status == CTL_DONE && placed.purpose != NULL && place_traffic(&placed, pattern) != 0)
+            status = ctl_error("no time: order: plane %s: not all of these hosts reach each other: see "
+                               "`fabricctl check`",
+                               q.plane.name);
+        if (status == CTL_DONE)
             status = placed_show(ctl, &placed);
     }
     free(q.hosts);

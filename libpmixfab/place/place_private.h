@@ -152,4 +152,104 @@ void fab_choice_search(struct fab_choice *p, const double *sums, uint64_t budget
 /* Try all choices that may be better; when the budget ends, the best one so far may not be optimal. */
 void fab_choice_exact(struct fab_choice *p, uint64_t budget);
 
+/*
+ * ---- loads of links -----------------------------------------------------------------------------------
+ *
+ * The switches of a plane as cells, in one of two ways.
+ *
+ * Single: each switch is a cell, and each direction of a cable an arc. A message follows one route by its
+ * destination. At each switch each device, in the order of hosts, gets the shortest way that fewest devices
+ * have so far, then that of the lowest port, as OpenSM's minhop does. In large planes, the device of host h
+ * gets way h mod n of the n shortest ways, which is the same in a regular tree.
+ *
+ * Otherwise messages are spread evenly over all shortest paths. A leaf is a cell of its own. Other switches
+ * share a cell if each of them has equally many cables of each rate to each cell: in a fat tree, the spines
+ * of a pod, and all cores. Then all cables from one cell to another carry the same load. So the loads of a
+ * few cells are those of all cables, without rounding.
+ */
+
+/* The cables of one rate from each switch of a cell to the switches of another cell. */
+struct fab_arc {
+    uint32_t from, to;
+    uint32_t back;   /* the arc in the other direction */
+    uint32_t cables; /* of one switch */
+    uint32_t link;   /* one of these cables, as pmixfab_link() counts them */
+    uint32_t mbps;   /* not 0 */
+    bool b_to_a;     /* the arc leads from end b of that cable to end a */
+};
+
+/* Hosts whose devices are on the same switches at the same rates. */
+struct fab_spot {
+    uint32_t first_at, n_at;
+    uint32_t mbps; /* of its slowest device */
+};
+
+struct fab_net {
+    struct fab_scratch scratch, walk;
+    const struct pmixfab *fab;
+    uint32_t n, n_arcs, n_spots;
+    bool single, failed; /* failed: without memory for a route */
+    uint64_t work;       /* steps so far, of some nanoseconds */
+    uint32_t *cell;      /* per switch */
+    uint32_t *first;     /* per cell and past the last one: its arcs */
+    struct fab_arc *arcs;
+    uint32_t *spot_of; /* per host */
+    struct fab_spot *spots;
+    uint32_t *at; /* cells; FAB_NONE: the device has no switch */
+    bool *is_up;  /* per host: it has a device that is not down */
+    /* the shortest paths from one cell, by number of links */
+    uint32_t *dist, *queue, n_queue;
+    double *paths, *flow; /* per cell, of each of its switches: number of paths; bytes that arrive */
+    uint16_t **away;      /* single: per cell NULL, or the number of links from each cell to it */
+    /* single: per device and cell the number of its way among the shortest ones, or NULL */
+    uint8_t *table;
+    uint32_t *row_of; /* per host: its first device in the table */
+};
+
+int fab_net_open(const struct pmixfab *fab, bool single, struct fab_net *net);
+void fab_net_close(struct fab_net *net);
+
+/* Not single: return the arc between two cells at this rate, which must exist. */
+uint32_t fab_net_arc(const struct fab_net *net, uint32_t from, uint32_t to, uint32_t mbps);
+
+/*
+ * Not single: find the shortest paths from a leaf. Then send bytes to hosts of spots: to the nearest devices,
+ * evenly. Then add all to the loads: of each arc, the bytes on one of its cables. fab_net_send() returns
+ * false if no path leads there.
+ */
+void fab_net_from(struct fab_net *net, uint32_t cell);
+bool fab_net_send(struct fab_net *net, const struct fab_spot *to, double bytes);
+void fab_net_carry(struct fab_net *net, double *loads);
+
+/*
+ * Single: visit the arcs of the route from a leaf to the nearest devices of a host, with its even part of the
+ * bytes. Return false if no path leads there.
+ */
+typedef void fab_net_fn(void *cbdata, uint32_t arc, double bytes);
+bool fab_net_route(struct fab_net *net, uint32_t from, uint32_t host, double bytes, fab_net_fn *visit,
+                   void *cbdata);
+
+/*
+ * ---- the time of a pattern ----------------------------------------------------------------------------
+ */
+
+struct fab_traffic {
+    struct fab_net net;  /* single, for the job */
+    struct fab_net even; /* for the other jobs; its spots are the same */
+    struct fab_scratch scratch;
+    double *links, *out, *in;                /* of one round of the job: per arc of net, per host */
+    double *base_links, *base_out, *base_in; /* of the other jobs: per arc of even, per host */
+    double *ready;                           /* per rank: seconds, after the rounds so far */
+    uint32_t *even_of;                       /* per arc of net: the arc of even */
+    uint32_t *outside, *by_spot, *spot_start, *used, *leaves, n_used;
+    uint8_t *in_job; /* per host */
+};
+
+int fab_traffic_open(const struct pmixfab *fab, struct fab_traffic *traffic);
+void fab_traffic_close(struct fab_traffic *traffic);
+
+/* As pmixfab_traffic(); the arguments have been checked. */
+int fab_traffic_assess(struct fab_traffic *traffic, const struct pmixfab_job *jobs, size_t n,
+                       enum pmixfab_sharing sharing, struct pmixfab_traffic *out);
+
 #endif

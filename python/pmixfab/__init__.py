@@ -17,12 +17,13 @@ from pmixfab._library import NO_PATH, VERSION, VERSION_NUMBER, Error, InvalidArg
 from pmixfab._plane import (Plane, list_pmix, list_rundir, open_file, open_memory, open_pmix, open_rundir,
                             stale_pmix, stale_rundir)
 from pmixfab._types import (Change, ChangeKind, Device, End, EndKind, ErrorCode, Fact, Group, Host, Link, Misplaced,
-                            Nearest, Objective, Pattern, Placement, PlaneInfo, Seen, Spread, State, Switch, View)
+                            Nearest, Objective, Pattern, Placement, PlaneInfo, Seen, Sharing, Spread, State,
+                            Switch, Traffic, View)
 from pmixfab._watch import Watch, watch
 
 __version__ = VERSION
 __all__ = ["NO_PATH", "VERSION", "VERSION_NUMBER", "Change", "ChangeKind", "Device", "End", "EndKind", "Error",
            "ErrorCode", "Fact", "Group", "Host", "InvalidArgument", "Link", "Misplaced", "Nearest", "NotFound",
-           "Objective", "Pattern", "Placement", "Plane", "PlaneInfo", "Seen", "Spread", "State", "Switch", "View",
-           "Watch", "list_pmix", "list_rundir", "open_file", "open_memory", "open_pmix", "open_rundir", "stale_pmix",
-           "stale_rundir", "watch"]
+           "Objective", "Pattern", "Placement", "Plane", "PlaneInfo", "Seen", "Sharing", "Spread", "State",
+           "Switch", "Traffic", "View", "Watch", "list_pmix", "list_rundir", "open_file", "open_memory", "open_pmix",
+           "open_rundir", "stale_pmix", "stale_rundir", "watch"]

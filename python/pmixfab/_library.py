@@ -105,7 +105,7 @@ def reader_of(kind: Any) -> Callable[[Any], Any]:
         return lambda raw: known(kind, raw)
     if hasattr(kind, "_fields"):
         return lambda raw: struct_of(raw, kind)
-    return kind if kind in (int, bool) else tuple
+    return kind if kind in (int, bool, float) else tuple
 
 
 @functools.lru_cache(maxsize=None)

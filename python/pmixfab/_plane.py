@@ -1,12 +1,12 @@
 """_plane.py - one snapshot of one plane, and the functions that open it."""
-from typing import Any, Iterable, Iterator, List, Optional, Sequence, TypeVar, Union
+from typing import Any, Iterable, Iterator, List, Optional, Sequence, Tuple, TypeVar, Union
 
 import numpy
 
 from pmixfab._library import (NONE, NotFound, array_of, bytes_of, call, cells_of, ffi, filled, lib, libc, struct_of,
                               text_of)
-from pmixfab._types import (Device, Fact, Group, Host, Link, Misplaced, Nearest, Objective, Placement, PlaneInfo,
-                            Spread, Switch, View)
+from pmixfab._types import (Device, Fact, Group, Host, Link, Misplaced, Nearest, Objective, Pattern, Placement,
+                            PlaneInfo, Sharing, Spread, Switch, Traffic, View)
 
 Which = Union[int, str]
 Item = TypeVar("Item")
@@ -189,6 +189,27 @@ class Plane:
         numbers = self._hosts(hosts)
         raw = filled("pmixfab_spread", lib.pmixfab_spread_sized, self._open(), numbers, len(numbers))
         return struct_of(raw, Spread)
+
+    def traffic(self, jobs: Iterable[Tuple[Iterable[Which], Pattern]], sharing: Sharing = Sharing.ALONE,
+                size: int = 0) -> Traffic:
+        """Return the expected time of the first of these jobs, while the others run, too.
+
+        A job is its hosts, each once, in the order of its ranks, and a pattern. size: bytes of a message; 0: 1 MiB."""
+        kept = [(self._hosts(hosts), pattern) for hosts, pattern in listed(jobs)]
+        raw = ffi.new("struct pmixfab_job[]", len(kept))
+        for job, (numbers, pattern) in zip(raw, kept):
+            job.hosts, job.n, job.bytes, job.pattern = numbers, len(numbers), size, pattern
+        return struct_of(filled("pmixfab_traffic", lib.pmixfab_traffic_sized, self._open(), raw, len(kept), sharing),
+                         Traffic)
+
+    def place_for(self, pattern: Pattern, n: int, among: Optional[Iterable[Which]] = None,
+                  sharing: Sharing = Sharing.ALONE) -> Tuple[List[int], Traffic]:
+        """Return n hosts, out of the given ones or of all, on which the pattern is fast, and its expected time."""
+        given = ffi.NULL if among is None else self._hosts(among)
+        chosen = ffi.new("uint32_t[]", n)
+        raw = filled("pmixfab_traffic", lib.pmixfab_place_for_sized, self._open(), given,
+                     0 if among is None else len(given), n, pattern, sharing, chosen)
+        return list(chosen), struct_of(raw, Traffic)
 
     # ---- objects of the plane ----
 

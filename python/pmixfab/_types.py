@@ -76,10 +76,18 @@ class Objective(enum.IntEnum):
 
 
 class Pattern(enum.IntEnum):
-    """Communication pattern of a job's processes."""
+    """Communication pattern of a job's processes. The last two are for traffic() and place_for() only."""
     ALL_TO_ALL = 0
     RING = 1
     DOUBLING = 2
+    NEIGHBOURS = 4
+    ANY_PATTERN = 5
+
+
+class Sharing(enum.IntEnum):
+    """Load on the fabric besides the given jobs."""
+    ALONE = 0
+    SHARED = 1
 
 
 class PlaneInfo(NamedTuple):
@@ -221,6 +229,19 @@ class Spread(NamedTuple):
     n_units: int
     past_leaf: Tuple[float, ...]
     past_unit: Tuple[float, ...]
+
+
+class Traffic(NamedTuple):
+    """The expected time of a communication pattern. `link` is a most loaded cable between switches, from b to a if
+    `b_to_a`, and `n_links` the number of them; without such a cable the ports of the hosts limit the time."""
+    seconds: float
+    least: float
+    share: float
+    pattern: Pattern
+    n_leaves: int
+    link: Optional[int]
+    b_to_a: bool
+    n_links: int
 
 
 class Change(NamedTuple):

@@ -205,6 +205,48 @@ static int measure_places(struct job *job, bool tree)
     return 0;
 }
 
+/* The shares of the best possible time are those of the choice by sum and of our own. */
+static int measure_places_for(struct job *job, bool tree)
+{
+    static const struct {
+        const char *name;
+        enum pmixfab_pattern pattern;
+        enum pmixfab_sharing sharing;
+    } goals[] = {{"all to all", PMIXFAB_ALL_TO_ALL, PMIXFAB_ALONE},
+                 {"all to all, shared", PMIXFAB_ALL_TO_ALL, PMIXFAB_SHARED},
+                 {"neighbours", PMIXFAB_NEIGHBOURS, PMIXFAB_ALONE},
+                 {"any", PMIXFAB_ANY_PATTERN, PMIXFAB_ALONE}};
+    const struct pmixfab_job all = {.hosts = job->hosts, .n = JOB};
+    struct pmixfab_placement placement;
+    struct pmixfab_traffic by_sum, ours;
+    double took[ROUNDS];
+    char what[64];
+    for (size_t g = 0; g < sizeof(goals) / sizeof(goals[0]); g++) {
+        struct pmixfab_job one = all;
+        one.pattern = goals[g].pattern;
+        if (pmixfab_place(job->fab, job->from, job->n_from, JOB, PMIXFAB_PLACE_SUM, job->hosts, &placement) !=
+                0 ||
+            pmixfab_traffic(job->fab, &one, 1, goals[g].sharing, &by_sum) != 0)
+            return -1;
+        for (int i = 0; i < ROUNDS; i++) {
+            const double start = bench_now();
+            if (pmixfab_place_for(job->fab, job->from, job->n_from, JOB, goals[g].pattern, goals[g].sharing,
+                                  job->hosts, &ours) != 0)
+                return -1;
+            took[i] = bench_now() - start;
+        }
+        snprintf(what, sizeof(what), "512 of 30 %% free, for %s", goals[g].name);
+        job_report(job, what, bench_median(took, ROUNDS), "ms", NULL, 0, tree ? 50 : 0);
+        snprintf(what, sizeof(what), "time of %s", goals[g].name);
+        if (goals[g].pattern == PMIXFAB_ANY_PATTERN)
+            job_report(job, "best time / time of the slowest pattern", ours.share, "", "by sum", by_sum.share,
+                       0);
+        else
+            job_report(job, what, ours.seconds * 1e3, "ms", "by sum", by_sum.seconds * 1e3, 1);
+    }
+    return 0;
+}
+
 static int measure_order(struct job *job, bool tree)
 {
     double took[ROUNDS];
@@ -225,13 +267,17 @@ int main(int argc, char **argv)
     static const struct {
         const char *name, *kind;
         bool tree;
-    } fabrics[] = {{"fat tree 9826", "fattree3:34", true}, {"dragonfly 16512", "dragonfly:8,16,8", false}};
+    } fabrics[] = {{"fat tree 9826", "fattree3:34", true},
+                   {"fat tree 9800 3:1", "fattree2:200,16,49", true},
+                   {"dragonfly 16512", "dragonfly:8,16,8", false}};
     int rc = 0;
 
     bench_init(&argc, argv);
     for (size_t f = 0; f < sizeof(fabrics) / sizeof(fabrics[0]) && rc == 0; f++) {
         struct job job;
         rc = job_open(&job, fabrics[f].name, fabrics[f].kind) ? 0 : -1;
+        if (rc == 0)
+            rc = measure_places_for(&job, fabrics[f].tree);
         if (rc == 0)
             rc = measure_places(&job, fabrics[f].tree);
         if (rc == 0)

@@ -83,7 +83,7 @@ class Header(unittest.TestCase):
     def test_tuples_have_the_members_of_structs(self):
         for name, own in (("plane", pmixfab.PlaneInfo), ("device", pmixfab.Device), ("fact", pmixfab.Fact),
                           ("switch", pmixfab.Switch), ("end", pmixfab.End), ("link", pmixfab.Link),
-                          ("change", pmixfab.Change), ("spread", pmixfab.Spread)):
+                          ("change", pmixfab.Change), ("spread", pmixfab.Spread), ("traffic", pmixfab.Traffic)):
             members = {member for member, _ in _library.ffi.typeof(f"struct pmixfab_{name}").fields} - {"reserved"}
             self.assertEqual(set(own._fields), members, name)
             if name != "end":  # which is in others, so that it cannot grow
@@ -100,7 +100,8 @@ class Header(unittest.TestCase):
         for name, prefix, own in (("err", "ERR_", pmixfab.ErrorCode), ("state", "STATE_", pmixfab.State),
                                   ("seen", "SEEN_", pmixfab.Seen), ("view", "", pmixfab.View),
                                   ("end_kind", "END_", pmixfab.EndKind), ("change_kind", "CHANGE_", pmixfab.ChangeKind),
-                                  ("objective", "PLACE_", pmixfab.Objective), ("pattern", "", pmixfab.Pattern)):
+                                  ("objective", "PLACE_", pmixfab.Objective), ("pattern", "", pmixfab.Pattern),
+                                  ("sharing", "", pmixfab.Sharing)):
             said = {text: number for number, text in _library.ffi.typeof(f"enum pmixfab_{name}").elements.items()}
             for none in ("PMIXFAB_OK", "PMIXFAB_PATTERNS"):
                 said.pop(none, None)
@@ -337,6 +338,24 @@ class Placing(unittest.TestCase):
                                        sum(leaf[i] != leaf[i - 1] for i in range(6)) / 6)
             self.assertLess(plane.spread(ordered).ring_cost, plane.spread(hosts).ring_cost)
             self.assertIsNone(plane.spread([3]).worst_a)
+
+    def test_traffic(self):
+        """Two leaves of four hosts with two uplinks each: half of the messages of all to all share four directions."""
+        everyone, alone = pmixfab.Pattern.ALL_TO_ALL, pmixfab.Sharing.ALONE
+        with pmixfab.open_rundir(snapshot("fattree2:4,2,4")) as plane:
+            felt = plane.traffic([(range(8), everyone)], alone, 1000)
+            fastest = plane.link(felt.link).mbps * 1e6
+            self.assertAlmostEqual(felt.seconds, 4 * 4 / 2 * 8000 / fastest)
+            self.assertAlmostEqual(felt.least, 7 * 8000 / fastest)
+            self.assertAlmostEqual(felt.share, 7 / 8)
+            self.assertEqual((felt.pattern, felt.n_leaves, felt.n_links), (everyone, 2, 8))
+            self.assertGreater(plane.traffic([(range(8), everyone), (range(8, 16), everyone)],
+                                             pmixfab.Sharing.SHARED).seconds, 0)
+            hosts, best = plane.place_for(everyone, 8)
+            self.assertEqual((best.share, best.link, len(set(hosts))), (1, None, 8))
+            self.assertEqual(plane.traffic([(hosts, everyone)]), best)
+            self.assertRaises(pmixfab.InvalidArgument, plane.traffic, [])
+            self.assertRaises(pmixfab.NotFound, plane.place_for, everyone, 17)
 
     def test_the_document_places_a_job_in_ten_lines(self):
         program = re.search("^```python\n(.*?)^```", read("docs", "python.md"), re.DOTALL | re.MULTILINE).group(1)

@@ -91,6 +91,59 @@ class Place(Case):
         self.assertEqual((answer["usable"], answer["switches"]), (2 * 2667, 4))
 
 
+class Pattern(Case):
+    """Eight leaves of eight hosts with four uplinks each, two hosts to an uplink."""
+
+    TRAFFIC = ["for", "pattern", "shared", "share", "seconds", "limit"]
+    CHOSEN = [key for key in PLACED if key not in ("objective", "value", "bound")]
+
+    def setUp(self):
+        super().setUp()
+        self.site.snapshot("fattree2:8,4,8")
+
+    def chosen(self, *args):
+        keys = [*self.CHOSEN[:4], "traffic", *self.CHOSEN[4:]]
+        answer = self.placed("place", "-n", "16", *args, keys=keys)
+        self.assertEqual(list(answer["traffic"]), self.TRAFFIC)
+        return answer, answer["traffic"]
+
+    def test_more_leaves_are_faster(self):
+        """Two whole leaves put 16 messages on each uplink, and only 15 on a port; four halves put 12 there."""
+        answer, traffic = self.chosen("--for", "alltoall")
+        self.assertEqual((answer["hostlist"], answer["switches"]), ("node[0001-0004,0009-0012,0017-0020,0025-0028]", 4))
+        self.assertEqual((traffic["share"], traffic["shared"], traffic["limit"]), (1, False, None))
+        self.assertAlmostEqual(traffic["seconds"], 15 * 2 ** 20 * 8 / 200e9)
+        answer, traffic = self.chosen("--for", "alltoall", "--shared")
+        self.assertEqual((traffic["share"], traffic["limit"]["from"], traffic["limit"]["cables"]), (15 / 16, "leaf1", 16))
+
+    def test_for_people(self):
+        self.assertEqual(self.ctl("place", "-n", "16", "--for", "alltoall").splitlines()[2:7], [
+            "cost 4320, 36.0 a pair; by sum a choice has 3680", "on 4 leaf switches",
+            "worst pair node0001 - node0009: cost 40, across 3 switches",
+            "all to all at 100.0 % of the best possible rate, alone on the links: 0.6291 ms for messages of 1 MiB",
+            "the ports of the hosts limit it"])
+        self.assertEqual(self.ctl("place", "-n", "16", "--for", "any", "--from", "node[0001-0016]").splitlines()[5:8], [
+            "recursive doubling, the slowest pattern, at 80.0 % of the best possible rate, alone on the links: 0.2097 ms for "
+            "messages of 1 MiB", "limit: the cable leaf1[9] - spine1[1] and 15 more like it",
+            "past their leaf: 53.3 % of the messages of all to all, 12.5 % of a ring, 25.0 % of recursive doubling"])
+        self.assertIn("\nhosts with the lowest sum of costs: 93.8 %; others may be faster than these\n",
+                      self.ctl("place", "-n", "16", "--for", "alltoall", "--shared"))
+
+    def test_an_order(self):
+        text = self.ctl("order", "node[0001-0016]", "--for", "neighbours", "--shared").splitlines()
+        self.assertRegex(text[5], r"^neighbours in a box at \d+\.\d % of the best possible rate, with all other hosts busy: ")
+        keys = [*ORDERED[:4], "traffic", *ORDERED[4:]]
+        self.assertEqual(self.placed("order", "node[0001-0016]", "--for", "ring", keys=keys)["traffic"]["share"], 1)
+
+    def test_bad_input(self):
+        for says, args in (("no such pattern: --for broadcast: there are alltoall, ", ("--for", "broadcast")),
+                           ("no pattern: --alone and --shared: give --for", ("--shared",)),
+                           ("one or the other: --alone and --shared", ("--for", "ring", "--shared", "--alone")),
+                           ("one or the other: --objective and --for", ("--for", "ring", "--objective", "sum"))):
+            self.assertEqual(self.ctl("place", "-n", "4", *args, status=2), "")
+            self.assertIn(says, self.complaint)
+
+
 class Order(Case):
     def test_an_order(self):
         answer = self.ordered("node[0016,0001,0015,0005,0002]")
