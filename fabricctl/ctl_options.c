@@ -113,6 +113,13 @@ static bool read_time(const char *text, uint32_t *seconds)
     return true;
 }
 
+/* The command decides between a time and a pattern, and may come later in the command line. */
+static enum ctl_exit set_purpose(struct ctl *ctl, const char *text)
+{
+    ctl->purpose = text;
+    return CTL_DONE;
+}
+
 static enum ctl_exit set_time(struct ctl *ctl, const char *text)
 {
     return read_time(text, &ctl->seconds)
@@ -245,7 +252,7 @@ static const struct option_of all_options[] = {
     {'O', "force", NULL, "replace an existing backup", AT(force)},
     {'E', "free", NULL, "release the endpoints of JOB, which process PID started", AT(free)},
     {'R', "replace", NULL, "mark all changes of this host or switch as planned from now on", AT(replace)},
-    {'t', "for", "TIME", "how long: 90s, 30m, 4h (the default), 2d", AT(purpose)},
+    {'t', "for", "TIME", "how long: 90s, 30m, 4h (the default), 2d", 0, set_purpose},
     {'c', "cancel", NULL, "withdraw the announcement", AT(cancel)},
     {'v', "severity", "LEVEL", "the least severity to show: error, warning or notice", 0, set_severity},
     {'k', "check", NULL, "print one line for a monitor; exit with 0 (good), 1 (warnings) or 2 (errors)",
