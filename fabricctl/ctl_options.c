@@ -84,7 +84,7 @@ static const struct option_of all_options[] = {
     {'O', "force", NULL, "replace an existing backup", AT(force)},
     {'E', "free", NULL, "release the endpoints of JOB, which process PID started", AT(free)},
     {'R', "replace", NULL, "mark all changes of this host or switch as planned from now on", AT(replace)},
-    {'t', "for", "TIME", "how long: 90s, 30m, 4h (the default), 2d", AT(purpose)},
+    {'t', "for", "TIME", "how long: 90s, 30m, 4h (the default), 2d", 0, ctl_set_purpose},
     {'c', "cancel", NULL, "withdraw the announcement", AT(cancel)},
     {'v', "severity", "LEVEL", "the least severity to show: error, warning or notice", 0, ctl_set_severity},
     {'k', "check", NULL, "print one line for a monitor; exit with 0 (good), 1 (warnings) or 2 (errors)",

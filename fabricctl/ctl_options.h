@@ -13,6 +13,7 @@ enum ctl_exit ctl_set_json(struct ctl *ctl, const char *text);
  */
 enum ctl_exit ctl_print_values(const struct ctl *ctl, const char *of);
 enum ctl_exit ctl_set_limit(struct ctl *ctl, const char *text);
+enum ctl_exit ctl_set_purpose(struct ctl *ctl, const char *text);
 enum ctl_exit ctl_set_time(struct ctl *ctl, const char *text);
 enum ctl_exit ctl_set_since(struct ctl *ctl, const char *text);
 enum ctl_exit ctl_set_max_shrink(struct ctl *ctl, const char *text);

@@ -103,6 +103,13 @@ static bool read_time(const char *text, uint32_t *seconds)
     return true;
 }
 
+/* The command decides between a time and a pattern, and may come later in the command line. */
+enum ctl_exit ctl_set_purpose(struct ctl *ctl, const char *text)
+{
+    ctl->purpose = text;
+    return CTL_DONE;
+}
+
 enum ctl_exit ctl_set_time(struct ctl *ctl, const char *text)
 {
     return read_time(text, &ctl->seconds)

@@ -178,14 +178,16 @@ static int replay_start(const struct sim_programs *programs, const char *folder,
 {
     char np[40];
     snprintf(np, sizeof np, "--cfg=smpi/np:%u", ranks);
-    char *argv[] = {
-        programs->main, programs->replay, np, "--cfg=smpi/hostfile:hosts", "--cfg=smpi/replay:traces",
-        "--cfg=smpi/privatization:no",
-        /* the line rate is the rate, and the latency is the latency */
-        "--cfg=network/model:CM02", "--cfg=network/bandwidth-factor:1", "--cfg=network/latency-factor:1",
-        "--cfg=network/weight-S:0", "--cfg=network/TCP-gamma:0", "--cfg=network/crosstraffic:no",
-        "--cfg=surf/precision:1e-12", "--log=xbt_cfg.thresh:error", "--log=smpi_config.thresh:error",
-        "--log=smpi_replay.thresh:verbose", "--log=root.fmt:%.12r%e%a%e%m%n", "platform.xml", NULL};
+    char *argv[] = {programs->main, programs->replay, np, "--cfg=smpi/hostfile:hosts",
+                    "--cfg=smpi/replay:traces", "--cfg=smpi/privatization:no",
+                    /* the line rate is the rate, and the latency is the latency */
+                    "--cfg=network/model:CM02", "--cfg=network/bandwidth-factor:1",
+                    "--cfg=network/latency-factor:1", "--cfg=network/weight-S:0", "--cfg=network/TCP-gamma:0",
+                    "--cfg=network/crosstraffic:no",
+                    /* its other ways to update flows put more on a link than its rate (SimGrid 3.32) */
+                    "--cfg=network/optim:Full", "--cfg=surf/precision:1e-12", "--log=xbt_cfg.thresh:error",
+                    "--log=smpi_config.thresh:error", "--log=smpi_replay.thresh:verbose",
+                    "--log=root.fmt:%.12r%e%a%e%m%n", "platform.xml", NULL};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t signals;

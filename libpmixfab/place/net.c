@@ -355,7 +355,7 @@ static const uint16_t *net_away(struct fab_net *net, uint32_t cell)
 /* Return the number of the way to a host at this cell among the shortest ways, of which there are so many. */
 static uint32_t net_turn(const struct fab_net *net, uint32_t cell, uint32_t row, uint32_t host, uint32_t ways)
 {
-    return net->table != NULL ? net->table[(size_t)row * net->n + cell] : host % ways;
+    return net->table != NULL ? net->table[(size_t)row * net->n + cell] : ways > 0 ? host % ways : 0;
 }
 
 /* Follow the route from one cell to device i of a host. */

@@ -11,8 +11,9 @@
 #define FOR_EVEN_WORK     UINT64_C(8000000)
 #define FOR_EXCHANGE_WORK UINT64_C(5000000)
 #define FOR_ROUTE_WORK    100u   /* of the route from a leaf to a host, about */
-#define FOR_FEW           4096.0 /* so few choices are all assessed */
-#define FOR_EQUAL         1e-9   /* times that differ by less than this part are equal */
+#define FOR_FEW           4096.0 /* so few choices of so few hosts are all assessed */
+#define FOR_FEW_HOSTS     64u
+#define FOR_EQUAL         1e-9 /* times that differ by less than this part are equal */
 
 struct place_for {
     struct fab_scratch scratch;
@@ -321,7 +322,7 @@ static int for_exchange(struct place_for *p, uint32_t host, uint64_t end, bool *
         const struct fab_class *class = &p->classes.classes[p->near[i]];
         for (uint32_t k = 0; k < class->n_hosts && rc == PMIXFAB_OK; k++) {
             const uint32_t other = p->classes.hosts[class->first_host + k];
-            bool better;
+            bool better = false;
             if (p->taken[other])
                 continue;
             if (!p->taken[host] || for_done(p) || p->traffic.net.work + p->step > end)
@@ -358,13 +359,14 @@ static int for_exchanges(struct place_for *p)
 /* Return whether there are few choices of n hosts. */
 static bool for_few(const struct place_for *p)
 {
-    double choices = 1;
+    double choices = p->classes.n_hosts <= FOR_FEW_HOSTS ? 1 : INFINITY;
     for (uint32_t k = 1; k <= p->n && choices <= FOR_FEW; k++)
         choices *= (double)(p->classes.n_hosts - p->n + k) / k;
     return choices <= FOR_FEW;
 }
 
 /* Offer all choices that have the first n hosts in hand, and others from the i-th candidate on. */
+/* NOLINTNEXTLINE(misc-no-recursion): the depth is the number of hosts, less than FOR_FEW_HOSTS */
 static int for_all(struct place_for *p, uint32_t n, uint32_t i)
 {
     bool better;

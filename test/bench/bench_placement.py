@@ -1,8 +1,8 @@
 """bench_placement - expected times of communication patterns, and choices by them, against SimGrid (smpirun -replay).
 
-For each fabric and pattern: hosts of a job at random, its expected time, and the time in a simulation of flows with routes
-by destination, as OpenSM's minhop assigns them: each switch gives each host in turn the least used of its shortest ways.
-Then the choice of place_for(), that of place(), and the fastest of 50 random ones.
+For each fabric and pattern: hosts of a job at random, its expected time, and the time in a simulation of flows on the routes
+of OpenSM, which sweeps the fabric in ibsim. Then the choice of place_for(), that of place(), and the fastest of 50 random
+ones. ROUTING=ENGINE in the environment: another routing engine of OpenSM than minhop.
 """
 import collections
 import os
@@ -24,7 +24,7 @@ FABRICS = (("tree of 64, 2:1", "fattree2:8,4,8", 16), ("tree of 432", "fattree3:
 class Fabric:
     """A plane, and a route by destination for each pair of hosts."""
 
-    def __init__(self, plane):
+    def __init__(self, plane, spec):
         self.plane, self.hosts = plane, list(plane.hosts())
         devices = [plane.device(host.devices[0]) for host in self.hosts]
         self.leaf = [device.switch_index for device in devices]
@@ -35,30 +35,30 @@ class Fabric:
                 self.ways[link.a.index].append((link.a.port, link.b.index, f"{index}a"))
                 self.ways[link.b.index].append((link.b.port, link.a.index, f"{index}b"))
                 self.rates[f"{index}a"] = self.rates[f"{index}b"] = link.mbps * 125000
-        self.next = self.tables()
+        self.next = self.tables(spec)
 
-    def tables(self):
+    def tables(self, spec):
         """For each host, the way that each switch forwards to."""
-        used, distance, result = collections.Counter(), {}, []
-        for leaf in self.leaf:
-            if leaf not in distance:
-                distance[leaf] = self.hops(leaf)
-            away, table = distance[leaf], {}
-            for switch, ways in self.ways.items():
-                if switch != leaf:
-                    table[switch] = min((used[way[2]], way) for way in ways if away[way[1]] < away[switch])[1]
-                    used[table[switch][2]] += 1
-            result.append(table)
+        sim = lab.Ibsim(lab.fabric(spec))
+        engine = ["-R", os.environ["ROUTING"]] if "ROUTING" in os.environ else []
+        env = dict(sim.env_for(sim.hosts[0]), OSM_TMP_DIR=sim.dir, OSM_CACHE_DIR=sim.dir)
+        done = lab.run([lab.find_command("opensm"), "-o", "-D", "0x43", "-f", os.path.join(sim.dir, "opensm.log"), *engine],
+                       env=env, cwd=sim.dir)
+        sim.quit()
+        if done.returncode != 0:
+            raise lab.LabError(f"opensm: {done.stderr[-500:]}")
+        host_of = {self.plane.device(host.devices[0]).port_guid: i for i, host in enumerate(self.hosts)}
+        switch_of = {switch.guid: switch.index for switch in self.plane.switches()}
+        result, ways = [{} for _ in self.hosts], {}
+        with open(os.path.join(sim.dir, "opensm-lfts.dump"), encoding="utf-8") as file:
+            for line in file:
+                words = line.split()
+                if line.startswith("Unicast"):
+                    switch = switch_of[int(words[words.index("guid") + 1], 16)]
+                    ways = {way[0]: way for way in self.ways[switch]}
+                elif line.startswith("0x") and "Channel Adapter" in line and int(words[1]) in ways:
+                    result[host_of[int(words[words.index("portguid") + 1].rstrip(":"), 16)]][switch] = ways[int(words[1])]
         return result
-
-    def hops(self, leaf):
-        away, turn = {leaf: 0}, [leaf]
-        for switch in turn:
-            for _, neighbour, _ in self.ways[switch]:
-                if neighbour not in away:
-                    away[neighbour] = away[switch] + 1
-                    turn.append(neighbour)
-        return away
 
     def route(self, a, b):
         links, switch = [f"out{a}"], self.leaf[a]
@@ -189,6 +189,8 @@ def measure(fabric, name, word, pattern, n, folder, dice, random_jobs):
 def work():
     if subprocess.run(["sh", "-c", "command -v smpirun"], stdout=subprocess.DEVNULL, check=False).returncode != 0:
         raise unittest.SkipTest("SimGrid is not installed (Debian: libsimgrid-dev)")
+    lab.require("opensm")
+    lab.require("ibsim")
     sys.path.insert(0, os.path.join(os.environ["FABRICD_BUILD"], "python"))
     import pmixfab
     patterns = {"alltoall": pmixfab.Pattern.ALL_TO_ALL, "ring": pmixfab.Pattern.RING,
@@ -198,7 +200,7 @@ def work():
         with tempfile.TemporaryDirectory(prefix="placement.") as folder:
             subprocess.run([lab.program("mksnap"), kind, folder], check=True)
             with pmixfab.open_rundir(folder) as plane:
-                fabric = Fabric(plane)
+                fabric = Fabric(plane, kind)
                 for word, pattern in patterns.items():
                     measure(fabric, name, word, pattern, n, folder, dice, random_jobs)
 

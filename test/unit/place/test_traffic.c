@@ -574,6 +574,21 @@ TEST(a_cable_between_two_hosts)
     }
 }
 
+/* Of thousands of hosts, all or all but one. */
+TEST(nearly_all_hosts)
+{
+    uint64_t dice = 1;
+    OWNED(pmixfab_close) struct pmixfab *fab = place_fabric("fattree2:60,16,40", &dice);
+    OWNED(free) uint32_t *hosts = must_have(2400 * sizeof(*hosts));
+    struct pmixfab_traffic traffic;
+    for (uint32_t n = 2399; n <= 2400; n++) {
+        assert_int_equal(pmixfab_place_for(fab, NULL, 0, n, PMIXFAB_RING, PMIXFAB_SHARED, hosts, &traffic),
+                         0);
+        assert_int_equal(traffic.n_leaves, 60);
+        assert_float_equal(traffic.share, 1, 1e-12);
+    }
+}
+
 TEST(bad_questions_are_refused)
 {
     uint64_t dice = 1;
