@@ -14,7 +14,7 @@ MENTIONED = {"fabricctl slurm apply", "fabricd does not answer", "fabricctl --ru
 # What cannot be done in such a machine, or has a test of its own. One that no document shows any more is refused.
 ELSEWHERE = {
     "./dev run": "test_tour", "./dev run --real": "test_tour", "./dev test": "this is it",
-    "./dev bench node": "a bench", "./dev bench slurm": "a bench",
+    "./dev bench node": "a bench", "./dev bench slurm": "a bench", "./dev bench placement": "a bench",
     "./dev package": "test_package", "apt install ./build-package/{fabricd,fabricctl,libpmixfab0}_*.deb": "test_package",
     "apt remove fabricd": "test_package", "apt purge fabricd": "test_package",
     "udevadm control --reload && udevadm trigger --subsystem-match=infiniband_mad": "the machine has no udev",
@@ -27,6 +27,7 @@ ELSEWHERE = {
     "fabricctl watch": "test_watch; it goes on until somebody ends it",
     "fabricctl endpoints --free JOB PID": "test_endpoints; it needs a job that has some",
     "fabricctl diff before.txt after.txt": "test_fabricctl_lists",
+    "fabricctl run -- mpirun ...": "test_run_launchers",
     "pmix_info --path libdir": "of a library that Debian 12 does not have",
 }
 LAUNCHES = re.compile(r"(?:fabricctl run .*)?\b(?:srun|mpirun|mpiexec)\s") # test_launch and test_run_launchers have three nodes for them
