@@ -109,6 +109,9 @@ static void told_traffic(const struct told *told)
     if (placed->chosen && traffic->share < 1 && placed->n < placed->placement.n_usable)
         printf("hosts with the lowest sum of costs: %.1f %%; others may be faster than these\n",
                100 * placed->share_by_sum);
+    if (strncmp(told->plane.kind, "torus", 5) == 0 || strncmp(told->plane.kind, "mesh", 4) == 0)
+        printf("the kind of the plane is %s: its routes are guessed, and the time is rough\n",
+               told->plane.kind);
 }
 
 static void told_text(const struct told *told)

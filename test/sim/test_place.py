@@ -107,6 +107,13 @@ class Pattern(Case):
         self.assertEqual(list(answer["traffic"]), self.TRAFFIC)
         return answer, answer["traffic"]
 
+    def test_rough_times(self):
+        """The routes of a mesh or torus are not those of minhop in a tree: people are told."""
+        for kind, rough in (("torus:4,4,4:1", True), ("fattree2:4,2,4", False)):
+            self.site.snapshot(kind)
+            said = self.ctl("place", "-n", "8", "--for", "alltoall")
+            self.assertEqual("its routes are guessed, and the time is rough" in said, rough, kind)
+
     def test_more_leaves_are_faster(self):
         """Two whole leaves put 16 messages on each uplink, and only 15 on a port; four halves put 12 there."""
         answer, traffic = self.chosen("--for", "alltoall")
