@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "pmixfab.h"
 
@@ -141,6 +142,15 @@ int64_t ctl_wait_now(void);
  * output has no reader any more.
  */
 int ctl_wait(int fd, short what, int64_t deadline);
+
+/* ---- other programs ---- */
+
+/*
+ * Start a program, searched in PATH, with /dev/null as its standard input and two descriptors as its outputs,
+ * in a folder (NULL: the present one). It gets the signals that fabricctl ignores. Return 0 or an error
+ * number.
+ */
+int ctl_spawn(pid_t *pid, char *const *argv, char *const *environment, int out, int err, const char *folder);
 
 /* ---- text ---- */
 

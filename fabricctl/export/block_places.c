@@ -202,7 +202,7 @@ static bool name_is_taken(const struct ctl_tree *tree, const struct ctl_blocks *
 }
 
 /*
- * Add or remove placeholders until there are as many as --spare, those that have got a leaf included. Only
+ * Add or remove placeholders until their number is --spare. Placeholders with a leaf count. Only
  * placeholders at the end can be removed.
  */
 static bool places_spare(const struct ctl_tree *tree, struct ctl_blocks *blocks, uint32_t want)

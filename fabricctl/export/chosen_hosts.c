@@ -1,5 +1,5 @@
 /*
- * chosen_hosts.c - the hosts of an export: those that --nodes chooses, and those that were in the file
+ * chosen_hosts.c - the hosts of --nodes, and the hosts of the previous file
  * before.
  */
 #include <stdlib.h>

@@ -280,7 +280,7 @@ enum ctl_exit ctl_blocks_mapping(FILE *out, const struct ctl_tree *tree, const s
 /* Load the places of a topology from FILE.names. Until they are filled, they have no leaves. */
 enum ctl_exit ctl_places_load(const struct ctl_export_names *names, struct ctl_blocks *blocks);
 /*
- * Add to gone[v] the places without a leaf whose last leaf was directly below this vertex, less those that
+ * Add to gone[v] the number of empty places whose last leaf was directly below this vertex, less those that
  * new leaves will get; *n_gone: all of them. Return false without memory.
  */
 bool ctl_places_gone(const struct ctl_blocks *blocks, const struct ctl_tree *tree, uint32_t *gone,

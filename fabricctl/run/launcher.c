@@ -192,7 +192,7 @@ static bool read_letters(struct run_command *c, int *at, char why[static RUN_WHY
             return false;
         if (option != NULL && is_replaced_by_file(c, option->meaning)) {
             if (p != word + 1)
-                return run_why(why, false, "cannot leave out a part of a word: %s: give -N by itself", word);
+                return run_why(why, false, "several options in one word: %s: give -N by itself", word);
             c->drop[first] = c->drop[*at] = true;
         }
     }

@@ -75,7 +75,7 @@ static void find_gains(struct mapping *m)
     }
 }
 
-/* Return the vertex of a side whose move saves most, of those that were not moved; UINT32_MAX: none. */
+/* Return the unmoved vertex of a side whose move saves most; UINT32_MAX: none. */
 static uint32_t best_mover(const struct mapping *m, uint8_t side)
 {
     uint32_t best = UINT32_MAX;

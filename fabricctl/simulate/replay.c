@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -188,25 +187,7 @@ static int replay_start(const struct sim_programs *programs, const char *folder,
                     "--cfg=network/optim:Full", "--cfg=surf/precision:1e-12", "--log=xbt_cfg.thresh:error",
                     "--log=smpi_config.thresh:error", "--log=smpi_replay.thresh:verbose",
                     "--log=root.fmt:%.12r%e%a%e%m%n", "platform.xml", NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t signals;
-    int rc;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, out, 1);
-    posix_spawn_file_actions_adddup2(&actions, out, 2);
-    posix_spawn_file_actions_addchdir_np(&actions, folder);
-    posix_spawnattr_init(&attributes);
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGPIPE);
-    sigaddset(&signals, SIGXFSZ);
-    posix_spawnattr_setsigdefault(&attributes, &signals);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-    rc = posix_spawn(pid, programs->main, &actions, &attributes, argv, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    return rc;
+    return ctl_spawn(pid, argv, environ, out, out, folder);
 }
 
 /* Read all output. Return false after an interrupt. */

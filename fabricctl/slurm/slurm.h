@@ -95,6 +95,9 @@ const struct slurm_topology *slurm_topology_named(const struct slurm_topologies 
 /* Return the unit with this name, or the unit of a node; UINT32_MAX: there is none. */
 uint32_t slurm_unit_named(const struct slurm_topology *topology, const char *name);
 uint32_t slurm_unit_of(const struct slurm_topology *topology, const char *node);
+/* Return the places of a node, and their number; a node in several units has several. */
+const struct slurm_place *slurm_places_of(const struct slurm_topology *topology, const char *node,
+                                          uint32_t *n);
 const char *slurm_kind_name(enum slurm_kind kind);
 
 /* ---- the difference between a file and slurmctld (slurm_difference.c) ---- */

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -60,28 +59,12 @@ static char **call_environment(void)
 /* Start scontrol. Return 0 or an error number. */
 static int call_start(struct call *call, char *const *argv)
 {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t signals;
     char **variables = call_environment();
     int out[2] = {-1, -1}, err[2] = {-1, -1}, rc = variables != NULL ? 0 : ENOMEM;
     if (rc == 0 && (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0))
         rc = errno;
-    if (rc == 0) {
-        posix_spawn_file_actions_init(&actions);
-        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-        posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-        posix_spawn_file_actions_adddup2(&actions, err[1], 2);
-        posix_spawnattr_init(&attributes);
-        sigemptyset(&signals);
-        sigaddset(&signals, SIGPIPE);
-        sigaddset(&signals, SIGXFSZ);
-        posix_spawnattr_setsigdefault(&attributes, &signals);
-        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-        rc = posix_spawnp(&call->pid, call_program(), &actions, &attributes, argv, variables);
-        posix_spawnattr_destroy(&attributes);
-        posix_spawn_file_actions_destroy(&actions);
-    }
+    if (rc == 0)
+        rc = ctl_spawn(&call->pid, argv, variables, out[1], err[1], NULL);
     free(variables);
     for (int side = 0; side < 2; side++)
         if (side == 1 || rc != 0) {

@@ -12,6 +12,7 @@
 #include "fabricctl/slurm/slurm.h"
 #include "topo/base/array.h"
 #include "topo/base/natural.h"
+#include "topo/base/search.h"
 
 #define NONE UINT32_MAX
 
@@ -53,18 +54,8 @@ __attribute__((format(printf, 2, 3))) static void add_remark(struct comparison *
 
 static bool has_node(const struct fab_hostlist *nodes, const char *name)
 {
-    uint32_t low = 0, high = nodes->n;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        const int order = strcmp(nodes->names[middle], name);
-        if (order == 0)
-            return true;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return false;
+    const uint32_t i = FAB_LOWER_BOUND(0, nodes->n, at, strcmp(nodes->names[at], name) < 0);
+    return i < nodes->n && strcmp(nodes->names[i], name) == 0;
 }
 
 /* ---- switches, blocks and their sizes ---- */
@@ -203,16 +194,9 @@ static char *node_target(const struct comparison *c, const char *node)
 /* Return whether the node is listed by a second unit of the topology. */
 static bool is_listed_twice(const struct slurm_topology *t, const char *node)
 {
-    uint32_t low = 0, high = t->n_places;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (strcmp(t->places[middle].node, node) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low + 1 < t->n_places && strcmp(t->places[low].node, node) == 0 &&
-           strcmp(t->places[low + 1].node, node) == 0;
+    uint32_t n;
+    slurm_places_of(t, node, &n);
+    return n > 1;
 }
 
 static void compare_node(struct comparison *c, const char *node)

@@ -5,6 +5,7 @@
 
 #include "fabricctl/slurm/slurm.h"
 #include "topo/base/array.h"
+#include "topo/base/search.h"
 
 #define NONE        UINT32_MAX
 #define LEVELS_MOST 64u /* slurmctld ends at a tree of about 20 levels */
@@ -289,32 +290,24 @@ static int compare_node_places(const void *a, const void *b)
 
 uint32_t slurm_unit_named(const struct slurm_topology *t, const char *name)
 {
-    uint32_t low = 0, high = t->n_units;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        const int order = strcmp(t->units[t->by_name[middle]].name, name);
-        if (order == 0)
-            return t->by_name[middle];
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NONE;
+    const uint32_t i = FAB_LOWER_BOUND(0, t->n_units, at, strcmp(t->units[t->by_name[at]].name, name) < 0);
+    return i < t->n_units && strcmp(t->units[t->by_name[i]].name, name) == 0 ? t->by_name[i] : NONE;
+}
+
+const struct slurm_place *slurm_places_of(const struct slurm_topology *t, const char *node, uint32_t *n)
+{
+    const uint32_t first = FAB_LOWER_BOUND(0, t->n_places, at, strcmp(t->places[at].node, node) < 0);
+    *n = 0;
+    while (first + *n < t->n_places && strcmp(t->places[first + *n].node, node) == 0)
+        (*n)++;
+    return t->places + first;
 }
 
 uint32_t slurm_unit_of(const struct slurm_topology *t, const char *node)
 {
-    const struct slurm_place key = {.node = node};
-    uint32_t low = 0, high = t->n_places;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (compare_node_places(&t->places[middle], &key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < t->n_places && strcmp(t->places[low].node, node) == 0 ? t->places[low].unit : NONE;
+    uint32_t n;
+    const struct slurm_place *places = slurm_places_of(t, node, &n);
+    return n > 0 ? places->unit : NONE;
 }
 
 const struct slurm_topology *slurm_topology_named(const struct slurm_topologies *all, const char *name)

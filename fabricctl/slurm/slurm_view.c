@@ -125,7 +125,7 @@ static int compare_node_names(const void *a, const void *b)
 }
 
 /*
- * List the nodes of slurmctld, sorted: those that it shows and those in its topologies. Before 23.02 it does
+ * List the nodes that slurmctld shows or has in a topology, sorted. Before 23.02 it does
  * not show the powered down nodes of a cloud.
  */
 static enum ctl_exit list_nodes(struct slurm_run *run)
