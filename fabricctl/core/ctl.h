@@ -26,7 +26,8 @@ enum ctl_exit {
     CTL_DONE = 0,
     CTL_FAILED = 1, /* the answer is no, or the work failed */
     CTL_USAGE = 2,  /* bad usage */
-    CTL_SAME = 3    /* export --if-changed: the file has the same meaning already, and stays */
+    CTL_SAME = 3 /* export --if-changed: the file has the same meaning already, and stays; slurm diff --quiet:
+                    Slurm agrees, with a remark */
 };
 
 enum ctl_format { CTL_TEXT = 0, CTL_JSON, CTL_CSV };

@@ -100,13 +100,26 @@ static enum ctl_exit diff_line(const struct slurm_run *run)
                                           d->moves[0].change, others);
 }
 
+/* Write the first remark as such a line, if there is one. */
+static enum ctl_exit remark_line(const struct slurm_run *run)
+{
+    const struct slurm_difference *d = &run->difference;
+    char others[40] = "";
+    if (d->n_remarks == 0)
+        return CTL_DONE;
+    if (d->n_remarks > 1)
+        snprintf(others, sizeof others, ", and %u more", d->n_remarks - 1);
+    ctl_error("Slurm agrees with %s; %s%s", run->path, d->remarks[0], others);
+    return CTL_SAME;
+}
+
 static enum ctl_exit slurm_diff(struct slurm_run *run)
 {
     enum ctl_exit status = slurm_run_compare(run);
     if (status != CTL_DONE)
         return ctl_error("%s", run->why);
     if (run->ctl->quiet && run->ctl->format == CTL_TEXT)
-        return slurm_run_differs(run) ? diff_line(run) : CTL_DONE;
+        return slurm_run_differs(run) ? diff_line(run) : remark_line(run);
     status = run->ctl->format == CTL_JSON ? diff_json(run) : diff_text(run);
     return status == CTL_DONE && slurm_run_differs(run) ? CTL_FAILED : status;
 }

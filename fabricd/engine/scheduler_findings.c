@@ -235,10 +235,11 @@ static void find_pmix_replaced(struct look *look)
                     time_text(pmix.last).text, pmix.replaced);
 }
 
-static void add_slurm(const char *path, const char *why, void *arg)
+static void add_slurm(const char *path, const char *why, bool differs, void *arg)
 {
     why += strncmp(why, "slurm: ", 7) == 0 ? 7 : 0;
-    add_finding(arg, FAB_CHECK_SLURM, fab_about_text(path), path, "%s", why);
+    add_finding(arg, differs ? FAB_CHECK_SLURM : FAB_CHECK_SLURM_REMARK, fab_about_text(path), path, "%s",
+                why);
 }
 
 /* Add files that Slurm differs from, and the hold of the exports. */

@@ -11,17 +11,19 @@
 #include "fabricd/process/child.h"
 
 #define SECOND              INT64_C(1000000)
+#define SLURM_REMARKED      3   /* exit status of diff --quiet: no difference, and a remark */
 #define SLURM_APPLY_SECONDS 600 /* a reconfigure of a large slurmctld takes minutes */
 
 /* A file for Slurm. */
 struct slurm_file {
     char *path;
-    bool fresh;         /* not compared since it was written */
-    unsigned failures;  /* comparisons in a row that found a difference or failed */
-    int64_t ended;      /* end of the last comparison, microseconds of CLOCK_MONOTONIC; 0: none yet */
-    int64_t agreed;     /* time of the last agreement, microseconds since 1970; 0: none yet */
-    int64_t since;      /* time of the first failure in a row */
-    struct fab_err err; /* of the last comparison, if it failed */
+    bool fresh;            /* not compared since it was written */
+    unsigned failures;     /* comparisons in a row that found a difference or failed */
+    int64_t ended;         /* end of the last comparison, microseconds of CLOCK_MONOTONIC; 0: none yet */
+    int64_t agreed;        /* time of the last agreement, microseconds since 1970; 0: none yet */
+    int64_t since;         /* time of the first failure in a row */
+    struct fab_err err;    /* of the last comparison, if it failed */
+    struct fab_err remark; /* of the last diff that found no difference; "": none */
 };
 
 struct slurm_rounds {
@@ -33,7 +35,7 @@ struct slurm_rounds {
     struct timer *timer;
     struct child *child;
     struct slurm_file *running;
-    bool held;
+    bool held, applying; /* applying: the child runs apply */
     unsigned n;
     struct slurm_file files[CONFIG_MAX_LIST];
 };
@@ -82,16 +84,36 @@ static void slurm_end(struct slurm_rounds *r, const struct fab_err *err)
     slurm_go_on(r);
 }
 
+static void slurm_start(struct slurm_rounds *r, struct slurm_file *file, bool apply);
+
+/* Keep the line about nodes or switches that only one side has; NULL: there are none. */
+static void slurm_remark(struct slurm_rounds *r, const struct fab_err *remark)
+{
+    struct slurm_file *file = r->running;
+    const struct fab_err none = {""};
+    remark = remark != NULL ? remark : &none;
+    if (strcmp(remark->text, file->remark.text) == 0)
+        return;
+    file->remark = *remark;
+    r->changed(r->cbdata);
+}
+
 static void slurm_on_ended(struct child_result *result, void *arg)
 {
     struct slurm_rounds *r = arg;
+    const bool remarked = !r->applying && result->exit_status == SLURM_REMARKED;
     r->child = NULL;
-    slurm_end(r, result->code == PMIXFAB_OK ? NULL : &result->err);
+    if (r->applying && result->code == PMIXFAB_OK) { /* apply reports no remarks */
+        slurm_start(r, r->running, false);
+        return;
+    }
+    if (remarked || result->code == PMIXFAB_OK)
+        slurm_remark(r, remarked ? &result->err : NULL);
+    slurm_end(r, remarked || result->code == PMIXFAB_OK ? NULL : &result->err);
 }
 
-static void slurm_start(struct slurm_rounds *r, struct slurm_file *file)
+static void slurm_start(struct slurm_rounds *r, struct slurm_file *file, bool apply)
 {
-    const bool apply = r->config->slurm_apply;
     /* apply --quiet writes no line about a repeated failure, and diff without it writes many */
     const char *const words[] = {
         "fabricctl",
@@ -115,6 +137,7 @@ static void slurm_start(struct slurm_rounds *r, struct slurm_file *file)
     for (size_t i = 0; rc == PMIXFAB_OK && i < sizeof(words) / sizeof(words[0]) && words[i] != NULL; i++)
         rc = config_append(&list, words[i]);
     r->running = file;
+    r->applying = apply;
     file->fresh = false;
     rc = rc != PMIXFAB_OK ? fab_fail(&err, rc, "slurm: out of memory")
                           : hook_start_program(r->base, r->config, 0, &list, order, &r->child, &err);
@@ -136,7 +159,7 @@ static void slurm_go_on(struct slurm_rounds *r)
             wait = slurm_wait(r, next);
         }
     if (next != NULL && wait <= 0)
-        slurm_start(r, next);
+        slurm_start(r, next, r->config->slurm_apply);
     else if (next != NULL)
         timer_after(r->timer, wait / 1000 + 1);
 }
@@ -192,11 +215,14 @@ static bool slurm_differs(const struct slurm_rounds *r, const struct slurm_file 
 }
 
 void slurm_rounds_differing(const struct slurm_rounds *r,
-                            void (*fn)(const char *path, const char *why, void *cbdata), void *cbdata)
+                            void (*fn)(const char *path, const char *why, bool differs, void *cbdata),
+                            void *cbdata)
 {
     for (unsigned i = 0; r != NULL && i < r->n; i++)
         if (slurm_differs(r, &r->files[i]))
-            fn(r->files[i].path, r->files[i].err.text, cbdata);
+            fn(r->files[i].path, r->files[i].err.text, true, cbdata);
+        else if (r->config->slurm_round > 0 && r->files[i].remark.text[0] != '\0')
+            fn(r->files[i].path, r->files[i].remark.text, false, cbdata);
 }
 
 json_t *slurm_rounds_json(const struct slurm_rounds *r)

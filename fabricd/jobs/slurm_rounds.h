@@ -33,9 +33,13 @@ void slurm_rounds_reload(struct slurm_rounds *rounds);
 /* Return whether a comparison of a new file runs or is due. */
 bool slurm_rounds_busy(const struct slurm_rounds *rounds);
 
-/* Call fn for each file that Slurm differs from, with a line that names the difference. */
+/*
+ * Call fn for each file that Slurm differs from, with a line that names the difference; and for each file
+ * with which Slurm agrees but for nodes or switches that only one of them has.
+ */
 void slurm_rounds_differing(const struct slurm_rounds *rounds,
-                            void (*fn)(const char *path, const char *why, void *cbdata), void *cbdata);
+                            void (*fn)(const char *path, const char *why, bool differs, void *cbdata),
+                            void *cbdata);
 
 /* The files for `status`. */
 json_t *slurm_rounds_json(const struct slurm_rounds *rounds);

@@ -66,9 +66,12 @@ class Answers(unittest.TestCase):
         self.assertEqual(self.changes(), [])
 
     def test_equal(self):
-        for topology in (TREE, TREE.replace(" Nodes=n[1-4]", ""), TREE + "SwitchName=old Level=0 LinkSpeed=1\n"):
+        old = f"fabricctl: Slurm agrees with {self.file}; default: switch old is empty and not in the file: it goes when slurmctld restarts\n"
+        for topology, remark in ((TREE, ""), (TREE.replace(" Nodes=n[1-4]", ""), ""), (TREE + "SwitchName=old Level=0 LinkSpeed=1\n", old)):
             self.answer("topology", topology)
-            self.assertEqual((self.slurm("diff").returncode, self.slurm("diff", "--quiet").stderr, self.slurm("apply").stdout), (0, "", ""))
+            quiet = self.slurm("diff", "--quiet")
+            self.assertEqual((self.slurm("diff").returncode, quiet.returncode, quiet.stderr), (0, 3 if remark else 0, remark))
+            self.assertEqual(self.slurm("apply").stdout, "")
         self.assertEqual(self.changes(), [])
 
     def test_versions(self):
@@ -244,6 +247,9 @@ class Answers(unittest.TestCase):
         self.answer("topology", "SwitchName=a Level=0 LinkSpeed=1 Nodes=r[1-2]n[1-2]\n")
         lab.replace_file(self.file, "SwitchName=a Nodes=r1n[1-2],r2n[1-2],login[1-3]\n")
         done = self.slurm("diff")
+        quiet = self.slurm("diff", "--quiet")
+        self.assertEqual((quiet.returncode, quiet.stdout), (3, ""))
+        self.assertEqual(quiet.stderr, f"fabricctl: Slurm agrees with {self.file}; default: not shown by Slurm: login[1-3]\n")
         self.assertEqual((done.returncode, done.stdout), (0, f"note: default: not shown by Slurm: login[1-3]\nSlurm agrees with {self.file}\n"))
 
     def test_order_of_names(self):

@@ -532,7 +532,7 @@ class Daemon(Case):
 
     def findings(self):
         return {finding["kind"]: finding["what"] for finding in self.daemon.control("check")["findings"] if finding["kind"] in
-                ("slurm-differs", "exports-held")}
+                ("slurm-differs", "slurm-remark", "exports-held")}
 
     def change(self):
         self.fabric.hosts["leaf1x0"].append(self.fabric.hosts["leaf0x1"].pop())
@@ -555,6 +555,18 @@ class Daemon(Case):
         self.applied()
         lab.wait_for(lambda: not self.findings(), what="that Slurm agrees")
         self.assertIn("agrees with", self.daemon.ctl("status").stdout)
+
+    def test_remarks(self):
+        """A node of slurm.conf that the fabric does not have."""
+        for apply in ("no", "yes"):
+            fabric = Fabric(2, 2, 3)
+            fabric.hosts["leaf0x0"].remove("nb")
+            self.serve(fabric, apply=apply)
+            lab.wait_for(lambda: len(self.findings()) == 1, what="the remark")
+            self.assertRegex(self.findings()["slurm-remark"], "Slurm agrees with .*; default: without a place in the file: nb$")
+            self.assertNotIn("SLURM DIFFERS", self.daemon.ctl("status").stdout)
+            self.daemon.stop()
+            self.slurm.stop()
 
     def test_apply_and_hold(self):
         self.serve(Fabric(2, 2, 3), apply="yes")

@@ -75,6 +75,7 @@ enum fab_check_kind {
     FAB_CHECK_UNNAMED,      /* an HCA named by its GUID or called localhost; switches of one name */
     /* a kind of hosts or switches that all have slower links or other numbers of ports than most */
     FAB_CHECK_OTHER_KIND,
+    FAB_CHECK_SLURM_REMARK,   /* Slurm agrees with its file, but for nodes or switches of one of them */
     FAB_CHECK_EXPORTS_HELD,   /* an operator holds the exports (jobs/exports.h) */
     FAB_CHECK_DISABLED_PORTS, /* ports of a switch that are switched off with nothing behind them */
     FAB_CHECK_KINDS           /* number of kinds + 1 */

@@ -86,6 +86,9 @@ static const struct {
         {"slurm-differs", FAB_SEVERITY_WARNING,
          "run: fabricctl slurm diff FILE; then fabricctl slurm apply FILE --repair as Slurm's "
          "user, or look at fabricd-slurm and slurmctld"},
+    [FAB_CHECK_SLURM_REMARK] = {"slurm-remark", FAB_SEVERITY_NOTICE,
+                                "run: fabricctl slurm diff FILE; add the nodes to slurm.conf, or export with "
+                                "--nodes slurm; empty switches go with the next start of slurmctld"},
     [FAB_CHECK_EXPORTS_HELD] = {"exports-held", FAB_SEVERITY_NOTICE,
                                 "when the work is done, run: fabricctl export --release"},
     [FAB_CHECK_OLD_CAPTURE] =
